@@ -48,9 +48,35 @@ pub enum Purpose {
 pub struct Seed(pub u64);
 
 impl Seed {
+    /// Where a random order of the numbers below `n` puts `index`; `key` tells several orders apart. Every number below `n` comes up once.
+    ///
+    /// A Feistel network of four rounds over the smallest even number of bits, repeated until the result is below `n` (cycle walking: Black and
+    /// Rogaway, "Ciphers with Arbitrary Finite Domains", 2002), so that no order is stored.
+    pub fn shuffled(self, key: u64, index: u64, n: u64) -> u64 {
+        let half = (u64::BITS - n.saturating_sub(1).leading_zeros()).div_ceil(2).max(1);
+        let (mask, key) = ((1u64 << half) - 1, mix(mix(self.0) ^ key));
+        let mut at = index;
+        loop {
+            let (mut left, mut right) = (at >> half, at & mask);
+            for round in 0..4 {
+                (left, right) = (right, left ^ (mix(key ^ (round << 56) ^ right) & mask));
+            }
+            at = left << half | right;
+            if at < n {
+                return at;
+            }
+        }
+    }
+
     /// The stream of this purpose for the whole run.
     pub fn stream(self, purpose: Purpose) -> Stream {
         self.at(purpose, u64::MAX, 0)
+    }
+
+    /// The seed of a part of the run with this name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Self(name.bytes().fold(mix(self.0), |key, byte| mix(key ^ u64::from(byte))))
     }
 
     /// The stream of this purpose for step `step` of session `session`.
@@ -143,6 +169,21 @@ mod tests {
         };
         assert_eq!(drawn, again);
         assert_eq!(Seed(42).at(Purpose::Think, 17, 3).below(1_000_000_007), 18_063_416);
+    }
+
+    #[test]
+    fn a_shuffled_order_has_every_number_once() {
+        for n in [1, 2, 3, 4, 5, 16, 17, 1000, 65_537] {
+            let order = |key| (0..n).map(|index| Seed(7).shuffled(key, index, n)).collect::<Vec<_>>();
+            let mut sorted = order(1);
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(0..n), "{n}");
+            assert!(n < 16 || (order(1) != order(2) && order(1) == order(1)), "{n}");
+        }
+        // The first of five numbers is each of them about equally often.
+        let mut counts = [0u32; 5];
+        (0..5000).for_each(|key| counts[Seed(3).shuffled(key, 0, 5) as usize] += 1);
+        assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
     }
 
     #[test]

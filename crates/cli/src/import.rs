@@ -130,6 +130,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             plan.find_files_in(&folder);
         }
     }
+    if plans.len() > 1 && !is_apart(args) {
+        return combined(&plans, &file, args);
+    }
     let written: Vec<(Plan, String)> = plans.into_iter().map(|plan| checked(plan, &file)).collect::<Result<_, _>>()?;
     let mut targets = Vec::new();
     for (plan, workload) in &written {
@@ -223,7 +226,7 @@ fn text(path: &Path) -> Result<String, Failure> {
     text.map_err(|_| Failure::input(format!("{} is not UTF-8 text", path.display())))
 }
 
-/// The selected plans: several only if each gets its own file or the output is JSON.
+/// The selected plans.
 fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
     let named = |plan: &Plan| match plan.phase {
         Phase::Setup => format!("{} (before the load)", plan.name),
@@ -237,20 +240,39 @@ fn chosen(mut plans: Vec<Plan>, args: &Args) -> Result<Vec<Plan>, Failure> {
             return Err(Failure::input(format!("no thread group is named `{group}`; use one of: {names}")));
         }
     }
-    let apart =
-        args.json && args.output.is_none() || args.output.as_ref().is_some_and(|output| output.contains("{group}"));
+    let apart = is_apart(args);
     if args.group.is_none() && !apart && plans.iter().any(|plan| plan.phase == Phase::Load) {
         // Set-up and tear-down groups are not load.
         plans.retain(|plan| plan.phase == Phase::Load);
     }
-    if plans.len() > 1 && !apart {
-        return Err(Failure::input(format!(
-            "{} has {} thread groups, but a workload has one [arrivals]; add --group NAME, or -o 'plan-{{group}}.toml' for one file each; groups: {names}",
-            args.file.display(),
-            plans.len()
-        )));
-    }
     Ok(plans)
+}
+
+/// Whether each plan is written separately.
+fn is_apart(args: &Args) -> bool {
+    args.json && args.output.is_none() || args.output.as_ref().is_some_and(|output| output.contains("{group}"))
+}
+
+/// Writes one workload with a scenario for each plan.
+fn combined(plans: &[Plan], file: &str, args: &Args) -> Result<Exit, Failure> {
+    let names = plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>().join(", ");
+    let text = Plan::combined_text(plans, file).map_err(|why| {
+        Failure::input(format!(
+            "{file} has {} thread groups, which are no single workload: {why}; add --group NAME, or -o 'plan-{{group}}.toml' for one file each; groups: {names}",
+            plans.len()
+        ))
+    })?;
+    match &args.output {
+        Some(target) => {
+            write(target, &text)?;
+            for plan in plans {
+                out!("{target}: {}: {}", plan.name, summary(plan));
+                plan.notes().iter().for_each(|note| out!("  {note}"));
+            }
+        }
+        None => out!(no newline: "{text}"),
+    }
+    Ok(Exit::Done)
 }
 
 /// The plan and its workload text, checked by the workload parser.

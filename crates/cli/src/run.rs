@@ -167,6 +167,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     crate::placeholders::warn(&workload);
     if let Some(sessions) = sessions {
+        // As many of each scenario.
+        let sessions = sessions.saturating_mul(workload.scenario_names().len().max(1) as u64);
         return once::run(&workload, &run_id(args), sessions, args.once.verbose);
     }
     crate::replay_notes::note(&workload);

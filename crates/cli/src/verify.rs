@@ -5,6 +5,7 @@ mod files;
 mod hosts;
 pub(crate) mod policies;
 pub(crate) mod reading;
+pub(crate) mod scenarios;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;

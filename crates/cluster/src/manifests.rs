@@ -275,7 +275,9 @@ impl JobSettings {
                 Err(Error::DeadlineTooShort { deadline, duration })
             }
             (Some(deadline), _) => Ok(deadline),
-            (None, Some(duration)) => Ok(self.wait + duration + self.upload_timeout() + STARTUP_AND_VERDICT),
+            (None, Some(duration)) => {
+                Ok(self.wait + duration + workload.finish() + self.upload_timeout() + STARTUP_AND_VERDICT)
+            }
             (None, None) => Err(Error::NoDeadline),
         }
     }

@@ -62,7 +62,9 @@ impl Along {
             (Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. }, Field::Rate) => {
                 Some(Number { value: schedule.rate().as_constant()?.per_sec(), unit: Unit::PerSecond })
             }
-            (Sessions::Closed(closed), Field::Users) => Some(Number { value: closed.users() as f64, unit: Unit::One }),
+            (Sessions::Closed(closed), Field::Users) if closed.population().is_none() => {
+                Some(Number { value: closed.users() as f64, unit: Unit::One })
+            }
             _ => None,
         };
         self.start.or_else(own).ok_or_else(|| Error::NoStart { field: self.field.clone() })

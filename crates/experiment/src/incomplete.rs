@@ -97,16 +97,21 @@ pub(crate) fn merged(all: Vec<Option<Incomplete>>) -> Option<Incomplete> {
 
 /// The number of requests in the schedule of this share; `None` if responses determine it.
 fn scheduled_requests(workload: &Workload, share: Share) -> Option<u64> {
-    let is_independent = match workload.sessions() {
-        Sessions::Open(_) => true,
-        Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Open),
-        Sessions::PartlyOpen { .. } | Sessions::Closed(_) => false,
-    };
-    if !is_independent {
+    if !is_independent(workload.sessions()) {
         return workload.max_requests().filter(|_| share == Share::ALL);
     }
     let mut agenda = workload.agenda(share);
     Some(std::iter::from_fn(|| agenda.due_before(Instant::MAX)).count() as u64)
+}
+
+/// Whether no request depends on a response.
+fn is_independent(sessions: &Sessions) -> bool {
+    match sessions {
+        Sessions::Open(_) => true,
+        Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Open),
+        Sessions::Scenarios(scenarios) => scenarios.all().iter().all(|scenario| is_independent(&scenario.sessions)),
+        Sessions::PartlyOpen { .. } | Sessions::Closed(_) => false,
+    }
 }
 
 /// What the notes of a recording say about missing requests.

@@ -32,7 +32,7 @@ pub fn models(base: &Workload, users: &[u64], stays: &[f64]) -> Result<Vec<Model
     let think = match base.sessions() {
         Sessions::Closed(closed) => closed.think().clone(),
         Sessions::PartlyOpen { think, .. } => think.clone(),
-        Sessions::Open(_) | Sessions::Replay(_) => Distribution::constant(0.0)?,
+        Sessions::Open(_) | Sessions::Replay(_) | Sessions::Scenarios(_) => Distribution::constant(0.0)?,
     };
     // The mean think time of a closed system is solved for; a think time of zero has no distribution to scale.
     let form = if think.is_zero() { Distribution::exponential(1.0)? } else { think.clone() };
@@ -121,7 +121,7 @@ impl Cell<'_> {
     pub fn document(&self) -> ComparisonRow {
         let Self { model, load, found } = self;
         let (users, stay) = match model.workload.sessions() {
-            Sessions::Open(_) | Sessions::Replay(_) => (None, None),
+            Sessions::Open(_) | Sessions::Replay(_) | Sessions::Scenarios(_) => (None, None),
             Sessions::Closed(closed) => (Some(closed.users()), None),
             Sessions::PartlyOpen { length, .. } => (None, Some(1.0 - 1.0 / length.mean())),
         };

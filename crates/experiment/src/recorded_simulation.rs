@@ -28,6 +28,7 @@ pub fn simulate_into(
     out: &Path,
 ) -> Result<SimulationResult, Error> {
     let writer = Writer::create(out, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
+    let writer = writer.with_scenarios(workload.scenario_names());
     let mut events = EventWriter { writer, batch: Vec::new(), failed: None };
     let answer = match simulate(workload, stop, Some(&mut events)) {
         Ok(answer) => answer,

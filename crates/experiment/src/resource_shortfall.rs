@@ -114,6 +114,13 @@ impl Resources {
     fn lacks(&self, workload: &Workload, share: Share, is_mock: bool) -> Vec<ResourceShortfall> {
         let users = match workload.sessions() {
             Sessions::Closed(closed) => Some((closed.users() as f64 * share.fraction()).ceil() as u64),
+            Sessions::Scenarios(scenarios) => {
+                let users = scenarios.all().iter().filter_map(|scenario| match &scenario.sessions {
+                    Sessions::Closed(closed) => Some(closed.users()),
+                    _ => None,
+                });
+                Some((users.sum::<u64>() as f64 * share.fraction()).ceil() as u64).filter(|users| *users > 0)
+            }
             _ => None,
         };
         let (rate, files) = match is_mock {

@@ -238,6 +238,7 @@ impl Summary {
         let total = verdict.gaps.last();
         let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
         let measured = measured.with_pages(workload.pages()).of_share(share.parts() > 1);
+        let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios);
         let thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),

@@ -14,6 +14,7 @@ mod include;
 mod node;
 mod response;
 mod sampler;
+mod stages;
 mod timer;
 mod tree;
 mod untranslated;
@@ -227,6 +228,11 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
+    /// Whether the thread groups run one after another.
+    fn is_serial(&self) -> bool {
+        self.plan.element.text_of("TestPlan.serialize_threadgroups") == "true" && self.groups > 1
+    }
+
     /// Translates `group`; `None` if it sends no requests.
     fn group(mut self, group: &Node<'e>, name: String) -> Result<Option<Plan>, Error> {
         let plan = self.plan;
@@ -296,10 +302,10 @@ impl<'e> Reader<'e, '_> {
                 "some waits are sums of timers without a standard distribution; replaced by gamma distributions with the same mean and variance",
             );
         }
-        if plan.element.text_of("TestPlan.serialize_threadgroups") == "true" && self.groups > 1 {
+        if self.is_serial() {
             self.note(
                 plan,
-                "runs its thread groups one after another; each is a separate workload: run them in this order",
+                "runs its thread groups one after another: as one workload, each starts when the time of the one before is over; as separate workloads, run them in this order",
             );
         }
         let load = self.arrivals(group, &chain, throttle);
@@ -414,6 +420,7 @@ impl<'e> Reader<'e, '_> {
             name,
             origin,
             phase,
+            serial: self.is_serial(),
             duration,
             count,
             arrivals,

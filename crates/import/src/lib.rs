@@ -11,6 +11,7 @@
 mod address;
 mod body;
 mod chain;
+mod combine;
 mod curl;
 mod data;
 mod delay;

@@ -136,6 +136,7 @@ impl Reader<'_> {
                 pace: None,
                 visitor: Visitor::Same,
                 ramp: Nanos::ZERO,
+                stages: Vec::new(),
                 think: usual.distribution().0,
             },
             Some(rate) => {
@@ -156,6 +157,7 @@ impl Reader<'_> {
             name: title(self.file),
             origin: if is_command { "a pgbench command" } else { "a pgbench script" }.to_owned(),
             phase: Phase::Load,
+            serial: false,
             duration,
             count,
             arrivals,

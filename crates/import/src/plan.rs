@@ -4,7 +4,7 @@ use offered_base::Nanos;
 use offered_distributions::Distribution;
 use offered_schedule::Count;
 use offered_schedule::arrivals::Process;
-use offered_schedule::{Pace, Visitor};
+use offered_schedule::{Pace, Stage, Visitor};
 use offered_workload::script::{AtEnd, Auth, Body, Check, CsvFormat, Extraction, OnFailure, Per};
 use offered_workload::{Sql, Target};
 
@@ -21,6 +21,8 @@ pub struct Plan {
     pub origin: String,
     /// When the plan runs relative to the other plans of the file.
     pub phase: Phase,
+    /// Whether the plans of its file run one after another.
+    pub serial: bool,
     /// Duration; [`Nanos::MAX`] if only `count` ends the run.
     pub duration: Nanos,
     /// Maximum number of requests or sessions; `None` for no limit.
@@ -68,6 +70,8 @@ pub enum Arrivals {
         visitor: Visitor,
         /// Time over which users start one after another.
         ramp: Nanos,
+        /// The stages in which their number changes, instead of `ramp`; empty if it does not.
+        stages: Vec<Stage>,
         /// Default distribution of think times. A user also thinks before the first request.
         think: Distribution,
     },
@@ -91,6 +95,8 @@ pub enum RateProfile {
     Ramp(f64, f64, Nanos),
     /// Constant rates, each for its duration.
     Steps(Vec<(f64, Nanos)>),
+    /// Stages with the rate at their start, the rate at their end, and their length.
+    Stages(Vec<(f64, f64, Nanos)>),
 }
 
 /// A variable of the workload.
@@ -255,6 +261,9 @@ impl RateProfile {
             Self::Constant(rate) => Self::Constant(rate * factor),
             Self::Ramp(from, to, over) => Self::Ramp(from * factor, to * factor, over),
             Self::Steps(steps) => Self::Steps(steps.into_iter().map(|(rate, time)| (rate * factor, time)).collect()),
+            Self::Stages(stages) => {
+                Self::Stages(stages.into_iter().map(|(from, to, over)| (from * factor, to * factor, over)).collect())
+            }
         }
     }
 }

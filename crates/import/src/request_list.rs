@@ -42,6 +42,27 @@ pub(crate) enum DefaultArrivals {
     OnePerSecond,
 }
 
+impl DefaultArrivals {
+    fn arrivals(self) -> Arrivals {
+        match self {
+            Self::OneUser(think) => Arrivals::Closed {
+                users: 1,
+                visits: None,
+                pace: None,
+                visitor: Visitor::New,
+                ramp: Nanos::ZERO,
+                stages: Vec::new(),
+                think,
+            },
+            Self::OnePerSecond => Arrivals::Open {
+                rate: RateProfile::Constant(1.0),
+                process: Process::Poisson,
+                think: Distribution::constant(0.0).expect("zero is a constant"),
+            },
+        }
+    }
+}
+
 /// The content of a file, from which a plan is built.
 pub(crate) struct RequestList {
     pub(crate) origin: &'static str,
@@ -118,24 +139,15 @@ impl RequestList {
                 flows.push(Flow { name, weight: 1.0, steps: visit.steps(&names) });
             }
         }
-        let arrivals = match self.arrivals_default {
-            DefaultArrivals::OneUser(think) => {
-                Arrivals::Closed { users: 1, visits: None, pace: None, visitor: Visitor::New, ramp: Nanos(0), think }
-            }
-            DefaultArrivals::OnePerSecond => Arrivals::Open {
-                rate: RateProfile::Constant(1.0),
-                process: Process::Poisson,
-                think: Distribution::constant(0.0).expect("zero is a constant"),
-            },
-        };
         self.notes.sort_by_key(|note| note.line);
         Ok(Plan {
             name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
             origin: self.origin.to_owned(),
             phase: Phase::Load,
+            serial: false,
             duration: DURATION,
             count: None,
-            arrivals,
+            arrivals: self.arrivals_default.arrivals(),
             target,
             variables: self.variables,
             requests,

@@ -9,7 +9,7 @@ use offered_distributions::Distribution;
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Profile as Rates};
 use offered_schedule::flow::{self, Branches, Flows};
-use offered_schedule::{Closed, Length, Opening, Sessions, Start};
+use offered_schedule::{Closed, Length, Opening, Population, Sessions, Start};
 use offered_workload::Draft;
 use offered_workload::Workload;
 use offered_workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
@@ -110,14 +110,18 @@ impl Plan {
     fn sessions(&self) -> Result<Sessions, InvalidValue> {
         let flows = if self.flows.is_empty() { None } else { Some(Arc::new(self.chain()?)) };
         match &self.arrivals {
-            Arrivals::Closed { users, visits, pace, visitor, ramp, think } => {
+            Arrivals::Closed { users, visits, pace, visitor, ramp, stages, think } => {
                 let start = match pace {
                     // The first request is sent at once.
                     Some(_) => Start::AtOnce,
                     None if think.is_zero() => Start::MidThought,
                     None => Start::Thinking,
                 };
-                let closed = Closed::new(*users, think.clone())?.with_ramp(*ramp).with_start(start);
+                let closed = match stages.is_empty() {
+                    true => Closed::new(*users, think.clone())?.with_ramp(*ramp),
+                    false => Closed::in_stages(Population::new(stages)?, think.clone())?,
+                };
+                let closed = closed.with_start(start);
                 // Without flows, or with one visit, the setting has no effect.
                 let closed = match flows {
                     Some(_) if *visits != Some(1) => closed.with_visitor(*visitor),
@@ -174,6 +178,7 @@ fn profile(profile: &RateProfile) -> Result<Rates, InvalidValue> {
         RateProfile::Constant(rate) => Ok(Rates::constant(Rate::from_per_sec(*rate)?)),
         RateProfile::Ramp(from, to, over) => Rates::ramp(*from, *to, *over),
         RateProfile::Steps(steps) => Rates::steps(steps),
+        RateProfile::Stages(stages) => Rates::stages(stages),
     }
 }
 
@@ -231,7 +236,7 @@ fn round_weight(weight: f64) -> f64 {
 }
 
 /// A comment in one line of at most 1,000 characters. Line ends become blanks; other unreadable characters are shown as escapes.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let line = text.replace(['\r', '\n', '\t'], " ");
     visible(line.trim()).chars().take(1000).collect()
 }

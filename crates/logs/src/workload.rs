@@ -25,7 +25,7 @@ const MAX_REQUESTS: usize = 1000;
 impl Findings {
     /// A workload of [`workload`](Self::workload) as TOML text with an introductory comment.
     pub fn workload_text(&self, workload: &Workload) -> String {
-        let model = workload.sessions().system();
+        let model = workload.sessions().system().unwrap_or(System::Open);
         let server = workload.server().map_or_else(String::new, |server| {
             let closed = match model {
                 System::Closed => {
@@ -75,7 +75,7 @@ impl Findings {
                     opening: Opening::Empty,
                 }
             }
-            users @ (Sessions::Closed(_) | Sessions::Replay(_)) => users.clone(),
+            others @ (Sessions::Closed(_) | Sessions::Replay(_) | Sessions::Scenarios(_)) => others.clone(),
         };
         Workload::new(Draft {
             target: Some(Target::new("http://127.0.0.1:8080".parse()?)),

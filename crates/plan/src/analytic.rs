@@ -167,6 +167,7 @@ impl System {
         let mean_think = workload.mean_think().unwrap_or(0.0);
         Ok(match workload.sessions() {
             offered_schedule::Sessions::Replay(_) => return Err("a trace has no closed form"),
+            offered_schedule::Sessions::Scenarios(_) => return Err("several scenarios have no closed form"),
             offered_schedule::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
             offered_schedule::Sessions::PartlyOpen { schedule, length, think, .. } => Self::PartlyOpen {
                 sessions: poisson_rate(schedule)?,
@@ -176,6 +177,9 @@ impl System {
                 exponential: matches!(think.shape(), Shape::Exponential(_)),
             },
             offered_schedule::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
+            offered_schedule::Sessions::Closed(closed) if closed.population().is_some() => {
+                return Err("the number of users changes over time");
+            }
             offered_schedule::Sessions::Closed(closed) => Self::Closed {
                 users: closed.users(),
                 think: mean_think,

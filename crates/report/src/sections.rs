@@ -8,6 +8,7 @@ pub(crate) mod failures;
 mod policies;
 mod queue;
 pub(crate) mod responses;
+mod scenarios;
 mod server;
 pub(crate) mod site;
 mod summary;
@@ -52,6 +53,7 @@ pub fn document(report: &Report) -> Document {
 fn of_run(run: &Run) -> Vec<Section> {
     let open = [
         Some(summary::section(run)),
+        scenarios::section(run),
         failures::section(run),
         warnings(run),
         attempts::section(run),

@@ -487,7 +487,7 @@ impl Generator {
             agenda,
             mix: self.workload.mix(),
             late: self.workload.late(),
-            end: self.workload.end(),
+            end: self.workload.last(),
             in_flight: in_flight.map_or(u64::MAX, u64::from),
             worker: self.worker(thread) as u16,
             numbering: (first, workers),
@@ -535,11 +535,14 @@ pub fn threads(workload: &Workload, share: Share) -> u16 {
 
 /// The number of threads that the rate needs. A closed workload without think time takes all cores.
 fn default_threads(workload: &Workload, share: Share) -> u16 {
-    let at_full_speed = || match workload.sessions() {
-        Sessions::Closed(closed) => closed.users() as f64 * 100.0,
-        _ => 0.0,
-    };
-    let peak = workload.max_rate_per_s().unwrap_or_else(at_full_speed);
+    fn at_full_speed(sessions: &Sessions) -> f64 {
+        match sessions {
+            Sessions::Closed(closed) => closed.users() as f64 * 100.0,
+            Sessions::Scenarios(scenarios) => scenarios.all().iter().map(|one| at_full_speed(&one.sessions)).sum(),
+            _ => 0.0,
+        }
+    }
+    let peak = workload.max_rate_per_s().unwrap_or_else(|| at_full_speed(workload.sessions()));
     (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
 }
 

@@ -11,7 +11,7 @@ use crate::transport::{learn_secrets, request_text, sent_text};
 /// Maximum number of bytes of a body to show.
 const MAX_BODY_BYTES_SHOWN: usize = 1 << 20;
 
-/// The first `most` requests of the first session of [`Workload::walk`], as they would be sent in this run, without
+/// The first `most` requests of the first session (of each scenario) of [`Workload::walk`], as they would be sent in this run, without
 /// secrets. A value that a response would provide is shown as its name in braces. Needs no network.
 ///
 /// # Errors
@@ -21,7 +21,9 @@ pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exch
     check_single_braces(workload)?;
     let mut script = Script::new(workload, target)?;
     script.in_run(run.clone());
-    let requests = workload.walk(0).take(most).zip(0..).map(|((launch, label), sequence)| {
+    let sessions = 0..workload.scenario_names().len().max(1) as u64;
+    let steps = sessions.flat_map(|session| workload.walk(session));
+    let requests = steps.take(most).zip(0..).map(|((launch, label), sequence)| {
         let context = RequestContext { session: launch.session, step: launch.step, visit: 0, sequence, label };
         let request = &workload.requests()[usize::from(label)];
         let error =

@@ -9,6 +9,7 @@ mod checks;
 mod cookies;
 mod decode;
 mod locator;
+mod numbering;
 mod redactor;
 mod request;
 mod value;
@@ -221,7 +222,7 @@ impl Script {
         Ok(Self {
             url_slots: paths.filter_map(Text::first_slot).collect(),
             counts_visits: workload.renews()
-                || (values.users() > 0 && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
+                || (values.has_users() && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
             values,
             requests,
             cookies: target.cookies(),

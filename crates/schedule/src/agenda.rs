@@ -16,6 +16,8 @@ use crate::count::Count;
 use crate::flow::Flows;
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
+use crate::population::Population;
+use crate::scenarios::MergedAgenda;
 use crate::sessions::{Length, Opening, Sessions};
 use crate::thinking::Thinking;
 use crate::trace::{Replay, ReplayMode};
@@ -41,6 +43,8 @@ pub enum After {
 pub struct Agenda {
     seed: Seed,
     end: Instant,
+    /// Visits that have begun go on until here; at least `end`.
+    last: Instant,
     share: Share,
     arrivals: Option<ShareArrivals>,
     /// The next arrival; [`NEVER`] after the last.
@@ -55,6 +59,8 @@ pub struct Agenda {
     tracks_launches: bool,
     /// Number of arrivals before [`Agenda::from`].
     skipped: u64,
+    /// The agendas of several scenarios, instead of all the above.
+    merged: Option<Box<MergedAgenda>>,
 }
 
 /// The part of a count that has not been scheduled.
@@ -94,6 +100,8 @@ enum SessionRule {
     Recorded(Replay),
     /// Another rule with a minimum interval between visits or requests.
     Paced(Box<Self>, Paced),
+    /// Another rule for users who leave when the number of users falls; a visit that has begun goes on for this time.
+    Leaving(Box<Self>, Population, Nanos),
 }
 
 /// The next request of a session.
@@ -103,6 +111,13 @@ struct NextLaunch {
     visit: Visit,
     /// The result of [`Agenda::completed`].
     after: After,
+}
+
+impl NextLaunch {
+    /// Whether it is before the user leaves, or belongs to a visit that goes on for at most `finish` after that.
+    fn is_before(&self, leaves: Instant, finish: Nanos) -> bool {
+        self.intended < leaves || (!self.visit.begins() && self.intended < leaves + finish)
+    }
 }
 
 /// The pace of users, with the state that it needs.
@@ -128,6 +143,23 @@ impl Paced {
 }
 
 impl SessionRule {
+    /// The rule of closed users.
+    fn of_users(closed: &Closed) -> Self {
+        let (think, visits) = (closed.think().clone(), closed.visits());
+        let rule = match closed.flows() {
+            Some(flows) => Self::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() },
+            None => Self::User { think, visits },
+        };
+        let rule = match closed.pace() {
+            Some(pace) => Self::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
+            None => rule,
+        };
+        match closed.population() {
+            Some(population) => Self::Leaving(Box::new(rule), population.clone(), Nanos::ZERO),
+            None => rule,
+        }
+    }
+
     /// The next request of the session of `launch`, which completed at `done`; `None`: the session leaves.
     #[inline]
     fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
@@ -154,6 +186,11 @@ impl SessionRule {
                 let next = rule.after(seed, launch, done)?;
                 return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
+            Self::Leaving(rule, population, finish) => {
+                return rule
+                    .after(seed, launch, done)
+                    .filter(|next| next.is_before(population.stay(session).1, *finish));
+            }
         };
         Some(NextLaunch { intended: done + think, place, visit, after })
     }
@@ -172,6 +209,10 @@ impl SessionRule {
                 let next = rule.broken_off(seed, launch, done)?;
                 Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next })
             }
+            Self::Leaving(rule, population, finish) => {
+                let next = rule.broken_off(seed, launch, done);
+                next.filter(|next| next.is_before(population.stay(session).1, *finish))
+            }
             Self::Drawn { .. } | Self::Recorded(_) => None,
         }
     }
@@ -180,7 +221,7 @@ impl SessionRule {
     fn flows(&self) -> Option<&Flows> {
         match self {
             Self::Flowing { flows, .. } => Some(flows),
-            Self::Paced(rule, _) => rule.flows(),
+            Self::Paced(rule, _) | Self::Leaving(rule, ..) => rule.flows(),
             Self::Drawn { .. } | Self::User { .. } | Self::Recorded(_) => None,
         }
     }
@@ -189,7 +230,7 @@ impl SessionRule {
     fn end_visits(&mut self) {
         match self {
             Self::User { visits, .. } | Self::Flowing { visits, .. } => *visits = Some(0),
-            Self::Paced(rule, _) => rule.end_visits(),
+            Self::Paced(rule, _) | Self::Leaving(rule, ..) => rule.end_visits(),
             Self::Drawn { .. } | Self::Recorded(_) => {}
         }
     }
@@ -205,7 +246,8 @@ struct ShareArrivals {
 /// Where arrivals come from.
 enum Source {
     Process(Box<Arrivals>),
-    Trace(Replay),
+    /// Up to an instant.
+    Trace(Replay, Instant),
 }
 
 impl Iterator for ShareArrivals {
@@ -217,7 +259,7 @@ impl Iterator for ShareArrivals {
             let session = self.next;
             let intended = match &mut self.source {
                 Source::Process(arrivals) => arrivals.next()?,
-                Source::Trace(replay) => replay.arrival(session)?,
+                Source::Trace(replay, end) => replay.arrival(session).filter(|at| at < end)?,
             };
             self.next += 1;
             if self.share.has(session) {
@@ -233,6 +275,7 @@ impl Agenda {
         let mut agenda = Self {
             seed,
             end,
+            last: end,
             share,
             arrivals: None,
             arriving: NEVER,
@@ -241,6 +284,7 @@ impl Agenda {
             remaining: None,
             tracks_launches: false,
             skipped: 0,
+            merged: None,
         };
         match sessions {
             Sessions::Open(schedule) => {
@@ -275,33 +319,26 @@ impl Agenda {
                 });
             }
             Sessions::Closed(closed) => {
-                agenda.returning = share.of(closed.users()).map(|user| closed.first(seed, user)).collect();
+                agenda.returning = share.of(closed.all_users()).filter_map(|user| closed.first(seed, user)).collect();
                 agenda.remaining = count.map(|count| match count {
-                    Count::Requests(n) => Remaining::Launches(share.of_users(n, closed.users())),
-                    Count::Sessions(n) => Remaining::Visits(share.of_users(n, closed.users())),
+                    Count::Requests(n) => Remaining::Launches(share.of_users(n, closed.all_users())),
+                    Count::Sessions(n) => Remaining::Visits(share.of_users(n, closed.all_users())),
                 });
-                let (think, visits) = (closed.think().clone(), closed.visits());
-                let rule = match closed.flows() {
-                    Some(flows) => {
-                        SessionRule::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() }
-                    }
-                    None => SessionRule::User { think, visits },
-                };
-                agenda.sessions = Some(match closed.pace() {
-                    Some(pace) => SessionRule::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
-                    None => rule,
-                });
+                agenda.sessions = Some(SessionRule::of_users(closed));
             }
             Sessions::Replay(replay) => {
                 let replay = &count.map_or_else(|| replay.clone(), |count| replay.clone().first(count));
                 match replay.mode() {
                     ReplayMode::Closed(closed) => {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
-                        agenda.returning = users.map(|user| closed.first(seed, user)).collect();
+                        agenda.returning = users.filter_map(|user| closed.first(seed, user)).collect();
                     }
-                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone())),
+                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone(), end)),
                 }
                 agenda.sessions = Some(SessionRule::Recorded(replay.clone()));
+            }
+            Sessions::Scenarios(scenarios) => {
+                agenda.merged = Some(Box::new(MergedAgenda::new(scenarios, seed, end, share)));
             }
         }
         agenda.tracks_launches =
@@ -310,6 +347,21 @@ impl Agenda {
             agenda.exhaust();
         }
         agenda
+    }
+
+    /// The same requests, and those of visits that have begun before the end, or before their user leaves, for up to `within` longer.
+    #[must_use]
+    pub fn finishing(mut self, within: Nanos) -> Self {
+        self.last = self.end + within;
+        if let Some(merged) = &mut self.merged {
+            merged.finish(within);
+        }
+        if let Some(SessionRule::Leaving(_, _, finish)) = &mut self.sessions {
+            *finish = within;
+        }
+        let end = self.end.0;
+        self.returning = self.returning.entries().iter().filter(|entry| entry.key < end).copied().collect();
+        self
     }
 
     fn arrive(&mut self, source: Source) {
@@ -337,29 +389,41 @@ impl Agenda {
         if self.remaining.is_some() {
             return None;
         }
+        if let Some(merged) = self.merged.take() {
+            return Some(Self { merged: Some(Box::new(merged.from(from)?)), ..self });
+        }
         while self.arriving.intended < from {
             self.await_arrival();
             self.skipped += 1;
         }
-        let late = Instant::ZERO.until(from);
         let mut users = std::mem::take(&mut self.returning);
         while let Some(Entry { key, serial, value }) = users.pop() {
-            self.returning.push(key + late.0, serial, value);
+            let (joins, leaves) = match &self.sessions {
+                Some(SessionRule::Leaving(_, population, _)) => population.stay(serial),
+                _ => (Instant::ZERO, Instant::MAX),
+            };
+            let begins = Instant(key) + joins.until(joins.max(from));
+            if begins < leaves {
+                self.returning.push(begins.0, serial, value);
+            }
         }
         Some(self)
     }
 
     /// Number of arrivals that [`Agenda::from`] skipped.
     pub fn skipped(&self) -> u64 {
-        self.skipped
+        self.merged.as_ref().map_or(self.skipped, |merged| merged.skipped())
     }
 
     /// The time of the next request; `None`: no request is scheduled before the end, unless a completion adds one.
     #[inline]
     pub fn next_due(&self) -> Option<Instant> {
+        if let Some(merged) = &self.merged {
+            return merged.next_due();
+        }
         let returning = self.returning.first().map_or(Instant::MAX, |top| Instant(top.key));
         let first = self.arriving.intended.min(returning);
-        (first < self.end).then_some(first)
+        (first < self.last).then_some(first)
     }
 
     /// Removes and returns the next request if it is scheduled at or before `now`.
@@ -370,7 +434,10 @@ impl Agenda {
     /// Removes and returns the next request if it is scheduled before `until`.
     #[inline]
     pub fn due_before(&mut self, until: Instant) -> Option<Launch> {
-        let launch = self.first_before(until.min(self.end))?;
+        if let Some(merged) = &mut self.merged {
+            return merged.due_before(until);
+        }
+        let launch = self.first_before(until.min(self.last))?;
         if self.tracks_launches { Some(self.track(launch)) } else { Some(launch) }
     }
 
@@ -396,7 +463,7 @@ impl Agenda {
                 rule.end_visits();
                 self.returning.retain(|(_, _, visit)| !visit.begins());
             }
-            _ => self.end = Instant::ZERO,
+            _ => (self.end, self.last) = (Instant::ZERO, Instant::ZERO),
         }
     }
 
@@ -422,6 +489,9 @@ impl Agenda {
     /// Reports that `launch` completed, failed or was not sent at `done`. Schedules the next request of its session.
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
+        if let Some(merged) = &mut self.merged {
+            return merged.completed(launch, done);
+        }
         let Some(rule) = &mut self.sessions else { return After::Leaves };
         let next = rule.after(self.seed, launch, done);
         self.come_back(launch, next)
@@ -429,6 +499,9 @@ impl Agenda {
 
     /// Reports that the visit of `launch` ended early at `done`; a closed user begins another one after a think time.
     pub fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
+        if let Some(merged) = &mut self.merged {
+            return merged.broken_off(launch, done);
+        }
         let next = self.sessions.as_mut().and_then(|rule| rule.broken_off(self.seed, launch, done));
         self.come_back(launch, next)
     }
@@ -437,7 +510,8 @@ impl Agenda {
     #[inline]
     fn come_back(&mut self, launch: Launch, next: Option<NextLaunch>) -> After {
         let Some(NextLaunch { intended, place, visit, after }) = next else { return After::Leaves };
-        if intended >= self.end {
+        let end = if visit.begins() { self.end } else { self.last };
+        if intended >= end {
             return After::TooLate;
         }
         self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));
@@ -446,25 +520,24 @@ impl Agenda {
 
     /// Number of sessions that are thinking.
     pub fn thinking(&self) -> usize {
-        self.returning.len()
+        self.merged.as_ref().map_or(self.returning.len(), |merged| merged.thinking())
     }
 }
 
 impl Closed {
-    /// The first request of `user`: its part of the ramp, then the residual of a think time or a whole one.
-    fn first(&self, seed: Seed, user: u64) -> Entry<(u32, u16, Visit)> {
-        let ramp = Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
-        let launch = |intended: Instant| Entry { key: intended.0, serial: user, value: (0, 0, Visit::FIRST) };
-        if self.think().is_zero() && self.pace().is_none() {
-            return launch(ramp);
-        }
+    /// The first request of `user`: when it joins, then the residual of a think time or a whole one. `None`: it leaves before.
+    fn first(&self, seed: Seed, user: u64) -> Option<Entry<(u32, u16, Visit)>> {
+        let ramp = || Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
+        let (joins, leaves) = self.population().map_or_else(|| (ramp(), Instant::MAX), |all| all.stay(user));
         let mut stream = seed.at(Purpose::Start, user, 0);
         let wait = match (self.start(), self.pace()) {
+            (_, None) if self.think().is_zero() => 0.0,
             (Start::MidThought, Some(pace)) => pace.every().as_secs_f64() * stream.uniform(),
             (Start::MidThought, None) => self.think().sample_residual(&mut stream),
             (Start::Thinking, _) => self.think().sample(&mut stream),
             (Start::AtOnce, _) => 0.0,
         };
-        launch(ramp + Nanos::from_secs_f64(wait))
+        let intended = joins + Nanos::from_secs_f64(wait);
+        (intended < leaves).then_some(Entry { key: intended.0, serial: user, value: (0, 0, Visit::FIRST) })
     }
 }

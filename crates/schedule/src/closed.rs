@@ -1,9 +1,10 @@
-//! The closed system: a fixed number of users.
+//! The closed system: a fixed number of users, or one that changes in stages.
 
 use std::sync::Arc;
 
 use crate::flow::Flows;
 use crate::launch::Visit;
+use crate::population::Population;
 use offered_base::InvalidValue;
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
@@ -15,6 +16,7 @@ pub const MAX_USERS: u64 = 100_000_000;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closed {
     users: u64,
+    population: Option<Population>,
     think: Distribution,
     ramp: Nanos,
     start: Start,
@@ -66,10 +68,28 @@ impl Closed {
             0 => Err(InvalidValue::new("a closed system has at least 1 user")),
             1..=MAX_USERS => {
                 let (ramp, start) = (Nanos::ZERO, Start::MidThought);
-                Ok(Self { users, think, ramp, start, visits: None, pace: None, visitor: Visitor::New, flows: None })
+                Ok(Self {
+                    users,
+                    population: None,
+                    think,
+                    ramp,
+                    start,
+                    visits: None,
+                    pace: None,
+                    visitor: Visitor::New,
+                    flows: None,
+                })
             }
             _ => Err(InvalidValue::new(format!("{users} users are too many; write a number up to {MAX_USERS}"))),
         }
+    }
+
+    /// Users whose number changes over time, with this distribution of think times.
+    ///
+    /// # Errors
+    /// As [`Closed::new`].
+    pub fn in_stages(population: Population, think: Distribution) -> Result<Self, InvalidValue> {
+        Ok(Self { population: Some(population.clone()), ..Self::new(population.peak(), think)? })
     }
 
     /// The same users, starting one after another, evenly over this duration.
@@ -130,9 +150,19 @@ impl Closed {
         Ok(Self { think, flows, ..self.clone() })
     }
 
-    /// N, at least 1.
+    /// N, at least 1; if it changes over time, the largest number at a time.
     pub fn users(&self) -> u64 {
         self.users
+    }
+
+    /// The number of users over time; `None` if it does not change.
+    pub fn population(&self) -> Option<&Population> {
+        self.population.as_ref()
+    }
+
+    /// Number of different users in the whole run: those who join after others left included.
+    pub fn all_users(&self) -> u64 {
+        self.population.as_ref().map_or(self.users, Population::joined)
     }
 
     /// The time from a completion to the next request of the user (Z in the papers).

@@ -215,6 +215,21 @@ impl Flows {
         Ok(flows)
     }
 
+    /// The same steps at the same places, where sessions begin only the flows for which `begins` is true.
+    ///
+    /// # Errors
+    /// No such flow has a weight above zero.
+    pub fn only(&self, begins: impl Fn(&Flow) -> bool) -> Result<Self, InvalidValue> {
+        let mut all = self.all.clone();
+        for flow in all.iter_mut().filter(|flow| !begins(flow)) {
+            flow.weight = 0.0;
+        }
+        if all.iter().all(|flow| flow.weight == 0.0) {
+            return Err(InvalidValue::new("at least one flow needs a weight above zero"));
+        }
+        Self::new(all, self.steps.clone())
+    }
+
     /// The flows, in the order of the file.
     pub fn flows(&self) -> &[Flow] {
         &self.all

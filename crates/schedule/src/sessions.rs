@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
+use crate::scenarios::Scenarios;
 use crate::trace::{Replay, ReplayMode};
 use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
@@ -31,6 +32,8 @@ pub enum Sessions {
     Closed(Closed),
     /// The requests of a trace, as one of the three models.
     Replay(Replay),
+    /// Several loads at a time.
+    Scenarios(Scenarios),
 }
 
 offered_base::named! {
@@ -56,9 +59,9 @@ offered_base::named! {
 }
 
 impl Sessions {
-    /// Which system model they are.
-    pub fn system(&self) -> System {
-        match self {
+    /// Which system model they are; `None`: scenarios with different ones.
+    pub fn system(&self) -> Option<System> {
+        Some(match self {
             Self::Open(_) => System::Open,
             Self::PartlyOpen { .. } => System::PartlyOpen,
             Self::Closed(_) => System::Closed,
@@ -67,6 +70,19 @@ impl Sessions {
                 ReplayMode::Sessions { .. } => System::PartlyOpen,
                 ReplayMode::Closed(_) => System::Closed,
             },
+            Self::Scenarios(scenarios) => {
+                let mut systems = scenarios.all().iter().map(|scenario| scenario.sessions.system());
+                let first = systems.next()??;
+                return systems.all(|system| system == Some(first)).then_some(first);
+            }
+        })
+    }
+
+    /// The scenarios, if there are several loads.
+    pub fn scenarios(&self) -> Option<&Scenarios> {
+        match self {
+            Self::Scenarios(scenarios) => Some(scenarios),
+            _ => None,
         }
     }
 
@@ -75,6 +91,7 @@ impl Sessions {
         match self {
             Self::PartlyOpen { .. } => true,
             Self::Replay(replay) => matches!(replay.mode(), ReplayMode::Sessions { .. }),
+            Self::Scenarios(scenarios) => scenarios.all().iter().any(|scenario| scenario.sessions.end()),
             Self::Open(_) | Self::Closed(_) => false,
         }
     }
@@ -84,6 +101,7 @@ impl Sessions {
         match self {
             Self::Closed(closed) => closed.flows(),
             Self::PartlyOpen { length, .. } => length.flows(),
+            Self::Scenarios(scenarios) => scenarios.flows(),
             Self::Open(_) | Self::Replay(_) => None,
         }
     }

@@ -49,6 +49,9 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
         Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.capacity().is_none() => {
             return Err(Error::Unstable { load });
         }
+        Sessions::Scenarios(_) => {
+            return Err(InvalidValue::new("scenarios have loads of their own; change their rates or users").into());
+        }
         Sessions::Replay(_) => {
             return Err(InvalidValue::new("a trace has a fixed load; change `speed` of the replay instead").into());
         }
@@ -61,6 +64,10 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
         },
         Sessions::Closed(closed) if closed.pace().is_some() => {
             let why = "users with a pace produce a fixed load; change `every` or the number of users instead";
+            return Err(InvalidValue::new(why).into());
+        }
+        Sessions::Closed(closed) if closed.population().is_some() => {
+            let why = "a load needs a constant number of users; write users = 200";
             return Err(InvalidValue::new(why).into());
         }
         Sessions::Closed(closed) => {

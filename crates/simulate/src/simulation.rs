@@ -1,7 +1,7 @@
 //! Runs one simulation: from a workload to metrics with intervals and warnings.
 
 use offered_base::{Instant, InvalidValue, Nanos, Share};
-use offered_schedule::{Launch, Sessions};
+use offered_schedule::{Launch, Sessions, System};
 use offered_stats::steady_state::Estimate;
 use offered_workload::Workload;
 
@@ -98,6 +98,7 @@ pub fn simulate(
     let (model, users, session_length, think) = match workload.sessions() {
         Sessions::Open(_) => ("open", None, None, None),
         Sessions::Replay(_) => ("replay", None, None, None),
+        Sessions::Scenarios(_) => ("scenarios", None, None, None),
         Sessions::Closed(closed) => ("closed", Some(closed.users()), None, workload.mean_think()),
         Sessions::PartlyOpen { length, .. } => ("partly-open", None, Some(length.mean()), workload.mean_think()),
     };
@@ -130,7 +131,7 @@ pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     modelled.build(Play { workload, demands: &demands, capacity: modelled.capacity(), sink })?;
-    Ok(format!("{}, {}", workload.sessions().system().name(), modelled.policy))
+    Ok(format!("{}, {}", workload.sessions().system().map_or("scenarios", System::name), modelled.policy))
 }
 
 /// Drives the discipline of [`simulate_with`].

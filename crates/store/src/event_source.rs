@@ -139,7 +139,7 @@ impl Spool {
                 pause();
             }
         };
-        let context = PartContext { labels: names, started: None };
+        let context = PartContext { labels: names, ..PartContext::default() };
         part::write(BufWriter::new(&*file), in_memory, context, &mut part::now_and_then(pause))
             .map_err(io::Error::other)?;
         let length = (&*file).seek(SeekFrom::End(0))? - from;

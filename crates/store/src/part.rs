@@ -63,10 +63,12 @@ enum Field {
     Reused,
     /// The reason of a failure.
     Error,
+    /// The name of the scenario, or null; for other programs, because here the session has it.
+    Scenario,
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; 25] = [
+static COLUMNS: [ColumnSpec; 26] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -92,6 +94,7 @@ static COLUMNS: [ColumnSpec; 25] = [
     optional("done_lateness_ns", Field::Duration(|e| e.done_lateness, |e, late| e.done_lateness = late)),
     required("retries", Field::Int(|e| e.retries.into(), |e, n| e.retries = n as u16)),
     required("attempt", Field::Int(|e| e.attempt.into(), |e, n| e.attempt = n as u16)),
+    optional("scenario", Field::Scenario),
 ];
 
 /// This many columns, the first ones, are in every part.
@@ -120,7 +123,7 @@ impl ColumnSpec {
         let (physical, logical) = match self.field {
             Field::Long(..) | Field::Instant(..) | Field::Duration(..) => ("int64", ""),
             Field::Int(..) => ("int32", ""),
-            Field::Label | Field::Outcome | Field::Error => ("binary", " (string)"),
+            Field::Label | Field::Outcome | Field::Error | Field::Scenario => ("binary", " (string)"),
             Field::Reused => ("boolean", ""),
         };
         let optional = if self.optional { "optional" } else { "required" };
@@ -179,6 +182,8 @@ fn properties() -> WriterPropertiesBuilder {
 pub(crate) struct PartContext<'a> {
     /// The names of requests, by number.
     pub labels: &'a [String],
+    /// The names of the scenarios; empty for a workload with one load only.
+    pub scenarios: &'a [String],
     /// The instant from which the times of events count, since the Unix epoch; `None` if it is unknown or the clock is virtual.
     pub started: Option<Nanos>,
 }
@@ -199,18 +204,19 @@ fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
     properties: WriterPropertiesBuilder,
     out: W,
     batches: &[B],
-    PartContext { labels, started }: PartContext,
+    PartContext { labels, scenarios, started }: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
-    let names: Vec<ByteArray> = labels.iter().map(|name| ByteArray::from(name.as_str())).collect();
+    let names = |of: &[String]| of.iter().map(|name| ByteArray::from(name.as_str())).collect::<Vec<_>>();
+    let (names, scenarios) = (names(labels), names(scenarios));
     let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
     let pauses = pieces.len() * columns.len();
     let pause = &mut || pause(pauses);
     for group in pieces.chunks(ROW_GROUP) {
         let mut rows = RowGroupColumns { rows: file.next_row_group()?, pieces: group, pause };
         for column in columns {
-            rows.put(column, &names)?;
+            rows.put(column, &names, &scenarios)?;
         }
         rows.rows.close()?;
     }
@@ -233,7 +239,7 @@ struct RowGroupColumns<'a, W: Write> {
 
 impl<W: Write + Send> RowGroupColumns<'_, W> {
     /// Writes the next column.
-    fn put(&mut self, kind: &ColumnSpec, names: &[ByteArray]) -> Result<()> {
+    fn put(&mut self, kind: &ColumnSpec, names: &[ByteArray], scenarios: &[ByteArray]) -> Result<()> {
         match &kind.field {
             Field::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
             Field::Instant(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
@@ -250,6 +256,9 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
             }
             Field::Reused => self.each::<BoolType>(|e| e.reused),
             Field::Error => self.some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text()))),
+            Field::Scenario => self.some::<ByteArrayType>(|e| {
+                scenarios.get(e.session.checked_rem(scenarios.len() as u64)? as usize).cloned()
+            }),
         }
     }
 
@@ -420,6 +429,7 @@ impl ColumnSpec {
                 let text = |why: &ByteArray| Reason::read(&String::from_utf8_lossy(bounded(why.data())));
                 e.error = why.map(text);
             }),
+            (Field::Scenario, ByteArrayColumnReader(reader)) => each(reader, events, |_, _| ()),
             _ => Err(ParquetError::General(format!("its column {} has another type", self.name))),
         }
     }

@@ -38,6 +38,8 @@ use crate::recorder::backlog::Backlog;
 pub struct Writer {
     path: PathBuf,
     labels: Vec<String>,
+    /// The names of the scenarios; empty for a workload with one load only.
+    scenarios: Vec<String>,
     /// When the run started, since the Unix epoch.
     started: Option<Nanos>,
     /// The events of the next parts.
@@ -82,12 +84,19 @@ impl Writer {
         Ok(Self {
             path: path.to_owned(),
             labels,
+            scenarios: Vec::new(),
             started: None,
             backlog: Backlog::new(),
             in_flight: InFlightWriter::new(path),
             failed: false,
             pause: Box::new(|| ()),
         })
+    }
+
+    /// Writes the name of its scenario with each event: session n belongs to scenario n modulo their number.
+    #[must_use]
+    pub fn with_scenarios(self, scenarios: Vec<String>) -> Self {
+        Self { scenarios, ..self }
     }
 
     /// Removes the directory with all content, after a failure.
@@ -136,7 +145,7 @@ impl Writer {
             self.failed = placed.is_err();
             placed?;
         }
-        let context = PartContext { labels: &self.labels, started: self.started };
+        let context = PartContext { labels: &self.labels, scenarios: &self.scenarios, started: self.started };
         let Self { path, backlog, in_flight, pause, .. } = self;
         backlog.during(&path.join(files::IN_FLIGHT), || in_flight.write(context, pause))
     }
@@ -145,7 +154,7 @@ impl Writer {
     fn write_part(&mut self) -> Result<(), Error> {
         let batches = self.backlog.first(Self::MAX_EVENTS_PER_PART);
         let path = self.path.join(files::part(self.backlog.parts()));
-        let context = PartContext { labels: &self.labels, started: self.started };
+        let context = PartContext { labels: &self.labels, scenarios: &self.scenarios, started: self.started };
         let Self { backlog, pause, .. } = self;
         backlog.during(&path, || {
             write_complete(&path, |file| {

@@ -1,18 +1,19 @@
 //! The criteria of a verdict.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
-use offered_schedule::Sessions;
 use offered_schedule::arrivals::{Process, Schedule};
-use offered_schedule::trace::ReplayMode;
+use offered_schedule::{Population, Sessions, System};
 use offered_workload::Generator;
 use offered_workload::{Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
 use crate::own_schedule::OwnSchedule;
+use crate::scenarios::ScenarioCriteria;
 
 /// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct Criteria {
     pub is_own_workload: bool,
     /// The schedule of the run, if it can be recomputed: what it deviates from theory by itself does not make the run invalid.
     pub schedule: Option<OwnSchedule>,
+    /// The scenarios of the run, each of which is judged too; `None` if it has one load only.
+    pub scenarios: Option<ScenarioCriteria>,
     /// Whether the recording is only one worker's share of a run, so that rates and gaps of the whole are unknown.
     pub is_share: bool,
     /// What is missing of the run; `None` if nothing is known to be missing.
@@ -66,6 +69,8 @@ pub struct Criteria {
     pub late_after: Nanos,
     /// Whether the system is closed: users wait for responses and cannot overload it.
     pub closed: bool,
+    /// The mean number of users in the judged time, if it changes.
+    pub mean_users: Option<f64>,
     /// The capacity of the modelled server, in requests per second; `None` without a model.
     pub capacity_per_s: Option<f64>,
     /// Whether the run accepted any certificate of the target.
@@ -86,6 +91,7 @@ impl Default for Criteria {
             random_rate: None,
             is_own_workload: false,
             schedule: None,
+            scenarios: None,
             is_share: false,
             incomplete: None,
             duration: None,
@@ -101,6 +107,7 @@ impl Default for Criteria {
             classes: Vec::new(),
             late_after: Nanos::from_millis(10),
             closed: false,
+            mean_users: None,
             capacity_per_s: None,
             insecure: false,
             seed: Seed(1),
@@ -121,7 +128,7 @@ impl Criteria {
         let (expected, seed) = (ExpectedArrivals::from_workload(workload, skip_first).share(fraction), workload.seed());
         let schedule = match workload.sessions() {
             Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => Some(schedule).filter(|_| from < to),
-            Sessions::Closed(_) | Sessions::Replay(_) => None,
+            Sessions::Closed(_) | Sessions::Replay(_) | Sessions::Scenarios(_) => None,
         };
         let target_rate_per_s = schedule.map(|schedule| {
             let expected = schedule.rate().cumulative(to) - schedule.rate().cumulative(from);
@@ -134,11 +141,14 @@ impl Criteria {
         let changes = schedule.filter(|schedule| schedule.rate().as_constant().is_none() || random_rate.is_some());
         let rate_interval = changes.map(|_| (from, to));
         let insecure = workload.target().is_some_and(|target| target.tls().insecure);
-        let closed = match workload.sessions() {
-            Sessions::Closed(_) => true,
-            Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Closed(_)),
-            Sessions::Open(_) | Sessions::PartlyOpen { .. } => false,
+        let closed = workload.sessions().system() == Some(System::Closed);
+        let mean_users = match workload.sessions() {
+            Sessions::Closed(closed) => closed.population().map(Population::profile),
+            _ => None,
         };
+        let mean_users = mean_users
+            .filter(|_| from < to)
+            .map(|users| (users.cumulative(to) - users.cumulative(from)) / from.until(to).as_secs_f64() * fraction);
         // If the number of requests is limited, the run may end before its duration.
         let duration = Some(workload.duration()).filter(|_| workload.count().is_none());
         Self {
@@ -149,12 +159,14 @@ impl Criteria {
             random_rate,
             is_own_workload: true,
             schedule: (fraction >= 1.0 - 1e-9).then(|| OwnSchedule::new(workload, Share::ALL)),
+            scenarios: ScenarioCriteria::new(workload, fraction),
             // A sum of shares such as 1/6 is one up to rounding.
             is_share: fraction < 1.0 - 1e-9,
             duration,
             skip_first,
             skip_last,
             closed,
+            mean_users,
             capacity_per_s: workload.capacity_per_s(),
             insecure,
             seed,
@@ -163,6 +175,14 @@ impl Criteria {
             pages: workload.pages(),
             classes: workload.classes(),
             ..Self::default()
+        }
+    }
+
+    /// The same criteria where only real time is known, in which there is no test for arrivals of a changing rate.
+    pub(crate) fn in_real_time(&self) -> Cow<'_, Self> {
+        match self.expected.changing_rate() {
+            Some(_) => Cow::Owned(Self { expected: self.expected.in_real_time(), ..self.clone() }),
+            None => Cow::Borrowed(self),
         }
     }
 

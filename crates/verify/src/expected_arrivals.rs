@@ -2,9 +2,9 @@
 
 mod text;
 
-use offered_base::Nanos;
+use offered_base::{Instant, Nanos};
 use offered_distributions::{Distribution, superposition};
-use offered_schedule::arrivals::{Batch, Process, Schedule};
+use offered_schedule::arrivals::{Batch, Process, Profile, Schedule};
 use offered_schedule::{Count, System};
 use offered_schedule::{Sessions, Start};
 use offered_workload::Workload;
@@ -12,7 +12,7 @@ use offered_workload::Workload;
 /// After this number of mean think times, users who started together are mixed,
 const SETTLING_THINK_TIMES: f64 = 5.0;
 /// if the squared CoV of their think times is at least this.
-const MIN_MIXING_SCV: f64 = 0.1;
+pub(crate) const MIN_MIXING_SCV: f64 = 0.1;
 
 /// The specified arrivals.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,10 +35,24 @@ pub enum ExpectedArrivals {
         /// The distribution of the think time Z, in seconds.
         think: Distribution,
     },
+    /// Closed users whose number changes.
+    ChangingUsers {
+        /// The numbers of users, each with its share of the time that all users together are present.
+        levels: Vec<(u64, f64)>,
+        /// The distribution of the think time Z, in seconds.
+        think: Distribution,
+    },
     /// Sessions that arrive like this, think between requests, and leave. Only session arrivals are compared with it,
     /// because later requests depend on responses.
     PartlyOpen(Box<Self>),
-    /// Anything else: a replayed trace, a changing rate, batches.
+    /// Arrivals whose rate changes like this. On the clock on which the rate is constant (operational time) they are the others.
+    ChangingRate {
+        /// The rate over time, up to a factor.
+        rate: Profile,
+        /// The arrivals in operational time.
+        arrivals: Box<Self>,
+    },
+    /// Anything else: a replayed trace, a modulated rate, batches.
     Other {
         /// A description.
         what: String,
@@ -51,7 +65,7 @@ impl ExpectedArrivals {
     /// The arrivals that `workload` specifies, after `skip_first`.
     pub fn from_workload(workload: &Workload, skip_first: Nanos) -> Self {
         let sessions = workload.sessions();
-        let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(sessions.system()) };
+        let other = |what: &str| Self::Other { what: what.to_owned(), system: sessions.system() };
         match sessions {
             Sessions::Closed(closed) if closed.pace().is_some() => other("closed users with a fixed pace"),
             Sessions::Closed(closed) if closed.flows().is_some_and(|flows| flows.thinks()) => {
@@ -60,6 +74,14 @@ impl ExpectedArrivals {
             Sessions::Closed(closed) if closed.visits().is_some() || leave(workload) => other("closed users who leave"),
             Sessions::Closed(closed) => {
                 let think = closed.think();
+                if let Some(population) = closed.population() {
+                    if closed.start() != Start::MidThought {
+                        return other("closed users in stages, not settled");
+                    }
+                    let window = Instant::ZERO + skip_first..workload.end().earlier(workload.skip_last());
+                    let users = Self::ChangingUsers { levels: population.levels(window), think: think.clone() };
+                    return Self::ChangingRate { rate: population.profile(), arrivals: Box::new(users) };
+                }
                 let meant = Self::Closed { users: closed.users(), think: think.clone() };
                 // Theory assumes that all users are present and have forgotten their start.
                 let left_out = skip_first.as_secs_f64() - closed.ramp().as_secs_f64();
@@ -70,23 +92,43 @@ impl ExpectedArrivals {
             Sessions::Open(schedule) => Self::from_schedule(schedule),
             Sessions::PartlyOpen { schedule, .. } => Self::PartlyOpen(Box::new(Self::from_schedule(schedule))),
             Sessions::Replay(_) => other("a replayed trace"),
+            Sessions::Scenarios(scenarios) => other(&format!("{} scenarios", scenarios.all().len())),
         }
     }
 
     fn from_schedule(schedule: &Schedule) -> Self {
         let other = |what: &str| Self::Other { what: what.to_owned(), system: Some(System::Open) };
-        if schedule.rate().as_constant().is_none() {
-            return other("a changing rate");
-        }
         if schedule.batch() != Batch::Single {
             return other("batches");
         }
-        match schedule.process() {
+        let arrivals = match schedule.process() {
             Process::Poisson => Self::Poisson,
             Process::Constant => Self::Constant,
             Process::FixedCount => Self::FixedCount,
             Process::Renewal(law) => Self::Renewal { cov: law.scv().sqrt() },
-            Process::Modulated(_) => other("a modulated rate"),
+            Process::Modulated(_) => return other("a modulated rate"),
+        };
+        match schedule.rate().as_constant() {
+            Some(_) => arrivals,
+            None => Self::ChangingRate { rate: schedule.rate().clone(), arrivals: Box::new(arrivals) },
+        }
+    }
+
+    /// The rate over time; `None` if it does not change.
+    pub(crate) fn changing_rate(&self) -> Option<&Profile> {
+        match self {
+            Self::ChangingRate { rate, .. } => Some(rate),
+            Self::PartlyOpen(sessions) => sessions.changing_rate(),
+            _ => None,
+        }
+    }
+
+    /// The same arrivals where only real time is known, in which there is no test for a changing rate.
+    pub(crate) fn in_real_time(&self) -> Self {
+        match self {
+            Self::ChangingRate { .. } => Self::Other { what: self.name(), system: self.system() },
+            Self::PartlyOpen(sessions) => Self::PartlyOpen(Box::new(sessions.in_real_time())),
+            _ => self.clone(),
         }
     }
 
@@ -101,7 +143,14 @@ impl ExpectedArrivals {
             Self::Poisson | Self::FixedCount => Self::Renewal { cov: fraction.sqrt() },
             Self::Renewal { cov } => Self::Renewal { cov: cov * fraction.sqrt() },
             Self::Closed { users, think } => Self::Closed { users: (users as f64 * fraction).round() as u64, think },
+            Self::ChangingUsers { levels, think } => {
+                let levels = levels.into_iter().map(|(users, share)| (part(users, fraction), share));
+                Self::ChangingUsers { levels: levels.collect(), think }
+            }
             Self::PartlyOpen(sessions) => Self::PartlyOpen(Box::new(sessions.share(fraction))),
+            Self::ChangingRate { rate, arrivals } => {
+                Self::ChangingRate { rate, arrivals: Box::new(arrivals.share(fraction)) }
+            }
             Self::Constant | Self::Other { .. } => self,
         }
     }
@@ -115,16 +164,20 @@ impl ExpectedArrivals {
             Self::Renewal { cov } => format!("renewal with CoV {cov}"),
             Self::Closed { users, think } => format!("closed, {users} users, think {think}"),
             Self::PartlyOpen(sessions) => format!("partly-open, sessions {}", sessions.name()),
+            Self::ChangingUsers { think, .. } => format!("closed, users in stages, think {think}"),
+            Self::ChangingRate { arrivals, .. } if arrivals.system() == Some(System::Closed) => arrivals.name(),
+            Self::ChangingRate { arrivals, .. } => format!("{} with a changing rate", arrivals.name()),
             Self::Other { what, .. } => what.clone(),
         }
     }
 
     /// The system model; `None` if it is unknown.
-    pub const fn system(&self) -> Option<System> {
+    pub fn system(&self) -> Option<System> {
         match self {
             Self::Poisson | Self::FixedCount | Self::Constant | Self::Renewal { .. } => Some(System::Open),
             Self::PartlyOpen(_) => Some(System::PartlyOpen),
-            Self::Closed { .. } => Some(System::Closed),
+            Self::Closed { .. } | Self::ChangingUsers { .. } => Some(System::Closed),
+            Self::ChangingRate { arrivals, .. } => arrivals.system(),
             Self::Other { system, .. } => *system,
         }
     }
@@ -133,11 +186,11 @@ impl ExpectedArrivals {
     pub fn expected_cov(&self) -> Option<f64> {
         match self {
             Self::Poisson | Self::FixedCount => Some(1.0),
-            Self::PartlyOpen(sessions) => sessions.expected_cov(),
+            Self::PartlyOpen(arrivals) | Self::ChangingRate { arrivals, .. } => arrivals.expected_cov(),
             Self::Constant => Some(0.0),
             Self::Renewal { cov } => Some(*cov),
             Self::Closed { users, think } => superposition::cov(think, *users).ok(),
-            Self::Other { .. } => None,
+            Self::ChangingUsers { .. } | Self::Other { .. } => None,
         }
     }
 
@@ -146,10 +199,10 @@ impl ExpectedArrivals {
         matches!(self, Self::PartlyOpen(_))
     }
 
-    /// The arrivals of the requests that are compared: for a partly-open system those of its sessions.
+    /// The arrivals that are compared, in operational time: for a partly-open system those of its sessions.
     pub(crate) fn arrivals(&self) -> &Self {
         match self {
-            Self::PartlyOpen(sessions) => sessions,
+            Self::PartlyOpen(arrivals) | Self::ChangingRate { arrivals, .. } => arrivals.arrivals(),
             other => other,
         }
     }
@@ -158,6 +211,11 @@ impl ExpectedArrivals {
     pub(crate) fn is_poisson(&self) -> bool {
         matches!(self.arrivals(), Self::Poisson | Self::FixedCount)
     }
+}
+
+/// This fraction of a number of users, in whole users; of some users at least one.
+fn part(users: u64, fraction: f64) -> u64 {
+    ((users as f64 * fraction).round() as u64).max(users.min(1))
 }
 
 /// Whether closed users leave one after another because the number of sessions is limited.

@@ -61,6 +61,7 @@ pub struct InterimVerdict {
 
 /// The verdict for these sums.
 pub fn interim_verdict(stats: &InterimStats, criteria: &Criteria) -> InterimVerdict {
+    let criteria = &*criteria.in_real_time();
     let requests = stats.sent + stats.unsent;
     let verdict = |pattern, validity, reason| InterimVerdict { pattern, validity, reason };
     let worst = stats.worst_percentile.filter(|worst| {

@@ -8,7 +8,7 @@ use offered_stats::cov::bootstrap_interval;
 
 use crate::counts::{Counts, ResponseSums};
 use crate::criteria::Criteria;
-use crate::expected_arrivals::ExpectedArrivals;
+use crate::expected_arrivals::{ExpectedArrivals, MIN_MIXING_SCV};
 use crate::finding::{EffectSize, Strictness, check_limit};
 use crate::generator_error::GeneratorError;
 use crate::scope::Scope;
@@ -119,9 +119,27 @@ fn check_arrivals(scope: Scope, criteria: &Criteria, seen: &Observed) -> Vec<Fin
             found.extend(check_think_time(scope, criteria, seen, think));
             found
         }
+        ExpectedArrivals::ChangingUsers { levels, think } => {
+            let of_level = |(users, share): &(u64, f64)| {
+                let (cov, is_known) = closed_cov(&seen.counts.responses, think, *users, criteria.cov_tolerance);
+                (share * (cov * cov + 1.0), is_known)
+            };
+            let squares: Vec<(f64, bool)> = levels.iter().map(of_level).collect();
+            // Gaps have a mean of 1 in operational time, whatever the number of users.
+            let expected = (squares.iter().map(|(square, _)| square).sum::<f64>() - 1.0).max(0.0).sqrt();
+            let mut of_cov = near(Check::ClosedCov, expected, 1.0);
+            let waits = seen.queue.rort.is_none_or(|rort| rort > MAX_RORT);
+            // With constant think times the same rounds repeat, as long as their users stay.
+            let repeats = think.scv() < MIN_MIXING_SCV;
+            if waits || repeats || squares.iter().any(|(_, is_known)| !is_known) {
+                of_cov.result = CheckResult::NotChecked;
+            }
+            std::iter::once(of_cov).chain(check_think_time(scope, criteria, seen, think)).collect()
+        }
         ExpectedArrivals::Poisson
         | ExpectedArrivals::FixedCount
         | ExpectedArrivals::PartlyOpen(_)
+        | ExpectedArrivals::ChangingRate { .. }
         | ExpectedArrivals::Other { .. } => Vec::new(),
     }
 }

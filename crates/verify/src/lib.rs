@@ -58,6 +58,7 @@ mod lateness;
 mod measured;
 mod merge;
 mod not_sent;
+mod operational_time;
 mod own_schedule;
 mod pages;
 mod pattern;
@@ -72,6 +73,7 @@ mod run_verdict;
 mod runs;
 mod samples;
 mod scans;
+mod scenarios;
 mod scheduling;
 mod scope;
 mod stability;
@@ -101,6 +103,7 @@ pub use own_schedule::OwnSchedule;
 pub use pages::{Object, ObjectJoiner, Pages, response as page_response};
 pub use principle_b::PrincipleB;
 pub use samples::{Sample, samples};
+pub use scenarios::ScenarioCriteria;
 pub use scope::{Scope, SentRequest};
 pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use tables::{Tables, toolkit};
@@ -118,6 +121,7 @@ use std::io;
 use offered_events::Recording;
 
 use run_verdict::verdict_on_run;
+use scenarios::with_scenarios;
 use scope::RunRange;
 
 /// Verifies a recording.
@@ -136,7 +140,11 @@ pub fn verify(recording: &Recording, criteria: &Criteria) -> io::Result<Verdict>
     let verdict = verdict_on_run(recording, &whole, criteria)?;
     if split.runs.len() < 2 {
         let warnings = verdict.warnings.into_iter().chain(split.warnings.into_iter().map(Warning::from)).collect();
-        return Ok(Verdict { warnings, ..verdict });
+        let verdict = Verdict { warnings, ..verdict };
+        return Ok(match &criteria.scenarios {
+            Some(scenarios) => with_scenarios(verdict, scenarios.verdicts(recording, criteria)?),
+            None => verdict,
+        });
     }
     let named = |number: usize| Criteria { path: format!("{}, run {number}", criteria.path), ..criteria.clone() };
     let numbered = (1..).zip(&split.runs);

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
+use offered_schedule::Scenarios;
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
@@ -12,7 +13,8 @@ use offered_stats::values::Sorted;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 
 use crate::pages::{self, Object};
-use crate::verdict::{TimeStats, Window};
+use crate::scenarios::recording_of;
+use crate::verdict::{TimeStats, Verdict, Window};
 
 /// Number of equal parts of the measured time. They are treated as independent for the confidence intervals.
 const PARTS: usize = 10;
@@ -28,6 +30,8 @@ pub struct Measurements<'a> {
     to: Instant,
     /// Whether the recording is only one worker's share of a run.
     is_share: bool,
+    /// The scenarios of the run with the verdict on each, as far as they are known.
+    scenarios: Option<(&'a Scenarios, &'a [Verdict])>,
 }
 
 impl<'a> Measurements<'a> {
@@ -41,13 +45,39 @@ impl<'a> Measurements<'a> {
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_intended.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self { recording, gaps, pages: Vec::new(), from: counted.start, to: to.max(counted.start), is_share: false }
+        Self {
+            recording,
+            gaps,
+            pages: Vec::new(),
+            from: counted.start,
+            to: to.max(counted.start),
+            is_share: false,
+            scenarios: None,
+        }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
     #[must_use]
     pub fn with_pages(self, pages: Vec<String>) -> Self {
         Self { pages, ..self }
+    }
+
+    /// Adds the scenarios of the run with the verdict on each, so that a metric may be that of a scenario.
+    #[must_use]
+    pub fn with_scenarios(self, scenarios: Option<&'a Scenarios>, verdicts: &'a [Verdict]) -> Self {
+        Self { scenarios: scenarios.map(|scenarios| (scenarios, verdicts)), ..self }
+    }
+
+    /// The same metric of the scenario with this name; `None` if there is none.
+    fn of_scenario(&self, name: &str, metric: &Metric) -> io::Result<Option<Estimate>> {
+        let Some((scenarios, verdicts)) = self.scenarios else { return Ok(None) };
+        let Some(number) = scenarios.all().iter().position(|scenario| scenario.name == name) else { return Ok(None) };
+        let (scenario, recording) = (&scenarios.all()[number], recording_of(self.recording, scenarios, number)?);
+        let gaps = verdicts.get(number).map_or(&[][..], |verdict| &verdict.gaps);
+        let from = self.from.earlier(scenario.start);
+        let to = self.to.earlier(scenario.start).min(Instant::ZERO + scenario.duration).max(from);
+        let own = Measurements { recording: &recording, gaps, from, to, scenarios: None, ..self.clone() };
+        own.estimate(&Metric { label: None, ..metric.clone() })
     }
 
     /// Declares that the recording is only one worker's share of a run: thresholds on rates and gaps need all workers.
@@ -74,7 +104,7 @@ impl<'a> Measurements<'a> {
         let label = match &metric.label {
             None => None,
             Some(label) => match self.recording.labels.iter().position(|name| name == label) {
-                None => return Ok(None),
+                None => return self.of_scenario(label, metric),
                 Some(label) => Some(label as u16),
             },
         };

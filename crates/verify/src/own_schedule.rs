@@ -48,6 +48,11 @@ impl OwnSchedule {
         Self { workload: workload.clone(), share }
     }
 
+    /// Its share of the run.
+    pub(crate) fn share(&self) -> Share {
+        self.share
+    }
+
     /// Whether the recording contains this schedule: the first requests of its sessions, up to the last one recorded, have the scheduled times that
     /// the workload gives them. Later requests of a session depend on responses.
     pub(crate) fn is_recorded(&self, scope: Scope) -> io::Result<bool> {

@@ -1,6 +1,7 @@
 //! The verdict on a single run, in three steps: prepare (counts in the order of the recording), measure (statistics in the order of
 //! time), judge (findings, validity and reason).
 
+use std::borrow::Cow;
 use std::io;
 
 use offered_base::Nanos;
@@ -36,6 +37,8 @@ use crate::{by_threads, clocks, judge, lateness, poisson, policies, scheduling, 
 
 /// The verdict on one run of a recording.
 pub(crate) fn verdict_on_run(recording: &Recording, run: &RunRange, criteria: &Criteria) -> io::Result<Verdict> {
+    // Operational time needs the clock of the run.
+    let criteria = &*if recording.on_run_clock { Cow::Borrowed(criteria) } else { criteria.in_real_time() };
     let prepared = Prepared::new(recording, run, criteria)?;
     let measured = Measured::new(prepared)?;
     let judged = Judged::new(&measured)?;
@@ -90,6 +93,8 @@ struct Measured<'a> {
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
+    /// The same of the stream that is compared with the specification: in operational time if the rate changes.
+    scheduled_stream_cov: Option<f64>,
     /// The rate of the schedule, for a rate that changes at random.
     realised_rate_per_s: Option<f64>,
     /// The findings of the tests of a Poisson process.
@@ -103,7 +108,7 @@ impl<'a> Measured<'a> {
         let recording = scope.recording;
         let window = bunching_window(&service);
 
-        let InSentOrder { gaps, workers, bunching, stream } = in_sent_order(scope, criteria, &counts, window)?;
+        let InSentOrder { gaps, workers, bunching, stream, .. } = in_sent_order(scope, criteria, &counts, window)?;
         let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
         let stability = counts.stability(criteria);
         let attempts = AttemptStats::of(recording, scope.range(), criteria.capacity_per_s)?;
@@ -122,6 +127,7 @@ impl<'a> Measured<'a> {
             false => None,
         };
         let scheduled_cov = scheduled.as_ref().and_then(|scheduled| scheduled.gaps.cov());
+        let scheduled_stream_cov = scheduled.as_ref().and_then(|scheduled| scheduled.stream_gaps.cov());
         let judged_s = scope.range().start.until(scope.range().end).as_secs_f64();
         let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged_s));
         let not_sent = if counts.unsent > 0 && recording.intent_known { not_sent(scope)? } else { Vec::new() };
@@ -148,6 +154,7 @@ impl<'a> Measured<'a> {
             reading: reading.lateness(),
             generator_error,
             scheduled_cov,
+            scheduled_stream_cov,
             realised_rate_per_s: criteria.realised_rate_per_s(recording),
             poisson,
             classification,
@@ -162,7 +169,7 @@ impl<'a> Measured<'a> {
             queue: &self.queue,
             lateness: self.lateness.as_ref(),
             reading: self.reading.as_ref(),
-            scheduled_cov: self.scheduled_cov,
+            scheduled_cov: self.scheduled_stream_cov,
             realised_rate_per_s: self.realised_rate_per_s,
             as_scheduled: false,
         }
@@ -339,7 +346,7 @@ impl Judged {
             not_sent: &measured.not_sent,
             saturated: saturated.as_ref(),
             lateness: measured.lateness.as_ref(),
-            scheduled_cov: measured.scheduled_cov,
+            scheduled_cov: measured.scheduled_stream_cov,
             reading: measured.reading.as_ref(),
             generator_error: error.filter(|_| only_late || validity != Validity::Invalid),
             thresholds_unaffected: is_late && thresholds.all_unaffected(),
@@ -383,7 +390,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         window: judged.window,
         incomplete: judged.incomplete,
         expected: expected(criteria, measured.scheduled_cov, measured.realised_rate_per_s),
-        sessions: applies_to_sessions.then(|| sessions(criteria, &stream, measured.scheduled_cov)),
+        sessions: applies_to_sessions.then(|| sessions(criteria, &stream, measured.scheduled_stream_cov)),
         gaps: tables.gaps,
         requests: measured.requests,
         statuses: measured.statuses,
@@ -416,6 +423,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         findings: judged.findings,
         warnings: judged.warnings,
         runs: Vec::new(),
+        scenarios: Vec::new(),
     })
 }
 
@@ -471,7 +479,8 @@ fn expected(criteria: &Criteria, scheduled_cov: Option<f64>, scheduled_rate_per_
             .target_request_rate_per_s
             .or(criteria.target_rate_per_s.filter(|_| !criteria.expected.applies_to_sessions())),
         scheduled_rate_per_s,
-        expected_cov: criteria.expected.expected_cov(),
+        // The measured CoV that it stands beside is that of the gaps in real time.
+        expected_cov: criteria.expected.expected_cov().filter(|_| criteria.expected.changing_rate().is_none()),
         scheduled_cov,
     }
 }

@@ -9,6 +9,7 @@ use crate::counts::Counts;
 use crate::criteria::Criteria;
 use crate::generator_error::BunchingCounter;
 use crate::not_sent::node;
+use crate::operational_time::StreamClock;
 use crate::scope::{ScheduledRequest, Scope};
 use crate::stalls::StallDetector;
 use crate::stream::{self, Stream, StreamBuilder};
@@ -20,6 +21,7 @@ pub(crate) struct InSentOrder<U> {
     pub(crate) gaps: GapCollector,
     pub(crate) workers: Workers,
     pub(crate) bunching: BunchingCounter,
+    clock: StreamClock,
     pub(crate) stream: StreamBuilder<U>,
 }
 
@@ -29,6 +31,10 @@ pub(crate) struct InScheduledOrder {
     pub(crate) stalls: StallDetector,
     before: Option<u64>,
     pub(crate) gaps: Moments,
+    clock: StreamClock,
+    stream_before: Option<u64>,
+    /// The gaps of the stream that is compared with the specification: in operational time if the rate changes.
+    pub(crate) stream_gaps: Moments,
 }
 
 /// Whether bunching can be compared with the schedule. In a closed system responses determine when requests are sent.
@@ -45,14 +51,16 @@ pub(crate) fn in_sent_order(
 ) -> io::Result<InSentOrder<impl FnMut() -> f64>> {
     let (labels, tick, ends) = (scope.recording.labels.len(), scope.recording.resolution.0, counts.sent);
     let (first_only, compares) = (criteria.expected.applies_to_sessions(), compares_bunching(scope, criteria));
+    let clock = StreamClock::new(scope, criteria);
+    let ends = clock.ends(ends);
     let spread = if tick > 1 {
-        let fresh = || stream::spread_ends(tick, criteria.seed);
-        let spread = counts.keys.in_sent_order(fresh, |spread, request| {
+        let fresh = || (stream::spread_ends(tick, criteria.seed), clock.clone());
+        let spread = counts.keys.in_sent_order(fresh, |(spread, clock), request| {
             if !first_only || request.first {
-                spread.add(request.sent);
+                spread.add(clock.next(request.sent));
             }
         });
-        spread?.finish()
+        spread?.0.finish()
     } else {
         ends
     };
@@ -60,6 +68,7 @@ pub(crate) fn in_sent_order(
         gaps: GapCollector::new(labels),
         workers: Workers::new(scope),
         bunching: BunchingCounter::new(window),
+        clock: clock.clone(),
         stream: stream::builder(ends, spread, tick, criteria.seed),
     };
     counts.keys.in_sent_order(fresh, |all, request| {
@@ -69,7 +78,7 @@ pub(crate) fn in_sent_order(
             all.bunching.add(request.sent);
         }
         if !first_only || request.first {
-            all.stream.add(request.sent);
+            all.stream.add(all.clock.next(request.sent));
         }
     })
 }
@@ -88,6 +97,9 @@ pub(crate) fn in_scheduled_order(
         stalls: StallDetector::new(usual),
         before: None,
         gaps: Moments::default(),
+        clock: StreamClock::new(scope, criteria),
+        stream_before: None,
+        stream_gaps: Moments::default(),
     };
     counts.keys.in_scheduled_order(fresh, |all, request| {
         if let Some(sent) = request.sent {
@@ -96,11 +108,14 @@ pub(crate) fn in_scheduled_order(
                 all.bunching.add(request.intended);
             }
         }
-        if request.in_window
-            && (!first_only || request.first)
-            && let Some(before) = all.before.replace(request.intended)
-        {
-            all.gaps.add(request.intended - before, 1);
+        if request.in_window && (!first_only || request.first) {
+            if let Some(before) = all.before.replace(request.intended) {
+                all.gaps.add(request.intended - before, 1);
+            }
+            let at = all.clock.next(request.intended);
+            if let Some(before) = all.stream_before.replace(at) {
+                all.stream_gaps.add(at - before, 1);
+            }
         }
     })
 }
@@ -110,22 +125,24 @@ pub(crate) fn scheduled_stream(scope: Scope, criteria: &Criteria, counts: &Count
     let (tick, ends) = (scope.recording.resolution.0, counts.scheduled);
     let first_only = criteria.expected.applies_to_sessions();
     let is_included = |request: &ScheduledRequest| request.in_window && (!first_only || request.first);
+    let clock = StreamClock::new(scope, criteria);
+    let ends = clock.ends(ends);
     let spread = if tick > 1 {
-        let fresh = || stream::spread_ends(tick, criteria.seed);
-        let spread = counts.keys.in_scheduled_order(fresh, |spread, request| {
+        let fresh = || (stream::spread_ends(tick, criteria.seed), clock.clone());
+        let spread = counts.keys.in_scheduled_order(fresh, |(spread, clock), request| {
             if is_included(&request) {
-                spread.add(request.intended);
+                spread.add(clock.next(request.intended));
             }
         });
-        spread?.finish()
+        spread?.0.finish()
     } else {
         ends
     };
-    let fresh = || stream::builder(ends, spread, tick, criteria.seed);
-    let builder = counts.keys.in_scheduled_order(fresh, |builder, request| {
+    let fresh = || (stream::builder(ends, spread, tick, criteria.seed), clock.clone());
+    let builder = counts.keys.in_scheduled_order(fresh, |(builder, clock), request| {
         if is_included(&request) {
-            builder.add(request.intended);
+            builder.add(clock.next(request.intended));
         }
     });
-    Ok(builder?.finish())
+    Ok(builder?.0.finish())
 }

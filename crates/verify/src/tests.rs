@@ -1,9 +1,11 @@
 //! Verdicts on streams with known properties.
 
 mod causes;
+mod changing_rate;
 mod document;
 mod own;
 mod runs;
+mod scenarios;
 
 use std::ops::{Deref, DerefMut};
 

@@ -18,6 +18,7 @@ use offered_workload::threshold::{Metric, Quantity};
 use crate::criteria::Criteria;
 use crate::generator_error::GeneratorError;
 use crate::measured::Measurements;
+use crate::scenarios::ScenarioCriteria;
 use crate::thresholds::needs_all_workers;
 use crate::verdict::{TimeStats, Window};
 
@@ -47,6 +48,8 @@ impl ThresholdSensitivity {
             return Ok(Self::default());
         };
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
+        let scenarios = criteria.scenarios.as_ref().and_then(ScenarioCriteria::scenarios);
+        let measurements = measurements.with_scenarios(scenarios, &[]);
         let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
         for threshold in criteria.thresholds.iter().filter(is_checked) {
             match possible_range(threshold, &measurements, error)? {

@@ -117,6 +117,9 @@ pub struct Verdict {
     pub warnings: Vec<Warning>,
     /// The verdict on each run, if the file contains several runs.
     pub runs: Vec<Verdict>,
+    /// The verdict on each scenario, on its own clock; `source.path` is its name. Empty if the workload has one load only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenarios: Vec<Verdict>,
 }
 
 impl Document for Verdict {

@@ -114,7 +114,7 @@ pub(crate) fn of_queue(criteria: &Criteria, queue: &Queue) -> Vec<WarningKind> {
     let waiting = queue.rort.filter(|&rort| rort > HIGH_RORT).map(|rort| WarningKind::UsersMostlyWaiting { rort });
     let expected_users = match &criteria.expected {
         ExpectedArrivals::Closed { users, .. } => Some(*users),
-        _ => queue.users_observed,
+        _ => criteria.mean_users.map(|users| users.round() as u64).or(queue.users_observed),
     };
     let far = |(seen, by_little): &(u64, f64)| (by_little / *seen as f64 - 1.0).abs() > 0.1;
     let other = expected_users.zip(queue.users).filter(far).filter(|_| !criteria.expected.applies_to_sessions());

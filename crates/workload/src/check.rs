@@ -1,5 +1,6 @@
 //! Whether the parts of a workload fit together.
 
+mod arrivals;
 mod parts;
 
 use std::collections::HashSet;
@@ -8,16 +9,14 @@ use super::policies::SHORTEST;
 use super::request::{check_headers, check_once};
 use super::retry::check_attempts;
 use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
-use super::{Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names};
+use super::{
+    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names, scenario,
+};
 use crate::template::{Name, Piece, Template, in_url};
 use crate::threshold::Threshold;
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
-use offered_schedule::Count;
-use offered_schedule::arrivals::Process;
-use offered_schedule::thinking::Thinking;
-use offered_schedule::trace::ReplayMode;
-use offered_schedule::{Opening, Sessions};
+use offered_schedule::{Scenarios, Sessions};
 
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
@@ -48,7 +47,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
+    pub(super) fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
         Err(Misfit { place: self, why: why.to_string() })
     }
 }
@@ -75,19 +74,25 @@ impl Workload {
         let longest = if draft.skip_first < draft.skip_last { "skip_last" } else { "skip_first" };
         counted(draft.duration, draft.skip_first, draft.skip_last)
             .or_else(|wrong| Place::Key(longest).wrong(wrong.to_string()))?;
-        count(&draft)?;
+        arrivals::count(&draft)?;
         policies(&draft)?;
         target(&draft)?;
         variables(&draft)?;
         requests(&draft)?;
         database(&draft)?;
         stations(&draft)?;
-        opening(&draft.sessions).map_err(whole)?;
+        arrivals::opening(&draft.sessions).map_err(whole)?;
         session_requests(&draft).map_err(whole)?;
-        let flows = draft.sessions.flows().map(|flows| &**flows);
-        names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(|(number, why)| {
-            Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
-        })?;
+        if let Some(scenarios) = draft.sessions.scenarios() {
+            scenario::check(&draft, scenarios)?;
+        } else {
+            let flows = draft.sessions.flows().map(|flows| &**flows);
+            names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(
+                |(number, why)| {
+                    Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
+                },
+            )?;
+        }
         fill(&mut draft.requests, draft.target.as_mut(), &draft.variables);
         let relative =
             |path: &Template| matches!(path.pieces().first(), Some(Piece::Text(text)) if !text.starts_with('/'));
@@ -108,42 +113,6 @@ fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), I
     Err(InvalidValue::new(format!(
         "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
     )))
-}
-
-/// Checks that the count fits the sessions, and that the schedule ends.
-fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) -> Result<(), Misfit> {
-    let Some(count) = *count else { return Ok(()) };
-    let place = match count {
-        Count::Requests(_) => Place::Key("requests"),
-        Count::Sessions(_) => Place::Key("sessions"),
-    };
-    if count.number() == 0 {
-        return place.wrong("must be at least 1");
-    }
-    if *skip_last > Nanos::ZERO {
-        return Place::Key("skip_last")
-            .wrong("needs a known end of the run, but `requests` or `sessions` can end it earlier; remove one");
-    }
-    if let (Count::Sessions(_), Sessions::Replay(replay)) = (count, sessions)
-        && matches!(replay.mode(), ReplayMode::Closed(_))
-    {
-        return place.wrong("users of a replay take its requests one by one; write requests");
-    }
-    if *duration < Nanos::MAX {
-        return Ok(());
-    }
-    let (schedule, length) = match sessions {
-        Sessions::Open(schedule) => (schedule, 1.0),
-        Sessions::PartlyOpen { schedule, length, .. } => (schedule, length.mean()),
-        Sessions::Closed(_) | Sessions::Replay(_) => return Ok(()),
-    };
-    if *schedule.process() == Process::FixedCount {
-        return place.wrong("a fixed count is spread over a duration; add duration");
-    }
-    if schedule.rate().instant(count.sessions(length)).is_none() {
-        return place.wrong("the arrivals end before this number is reached; add duration");
-    }
-    Ok(())
 }
 
 /// Checks that all policies have equally many blocks, in complete rounds.
@@ -184,27 +153,6 @@ fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Dra
         names.len(),
         lengths.collect::<Vec<_>>().join(" or ")
     ))
-}
-
-/// Checks that `start = "stationary"` is possible with these sessions.
-fn opening(sessions: &Sessions) -> Result<(), InvalidValue> {
-    let Sessions::PartlyOpen { schedule, length, think, opening: Opening::Stationary } = sessions else {
-        return Ok(());
-    };
-    if length.flows().is_some() {
-        return Err(InvalidValue::new(
-            "start = \"stationary\" would begin with visitors in the middle of their flow, without the values of earlier responses; remove it and use skip_first",
-        ));
-    }
-    if schedule.rate().as_constant().is_none() {
-        return Err(InvalidValue::new("start = \"stationary\" needs a constant rate"));
-    }
-    if think.is_zero() || !Thinking::mean(schedule, length, think).is_finite() {
-        return Err(InvalidValue::new(
-            "start = \"stationary\" needs a think time with a finite mean above zero: without think times all sessions wait for responses, and their number is unknown before the run",
-        ));
-    }
-    Ok(())
 }
 
 /// Checks that requests can be chosen by weight.
@@ -377,7 +325,7 @@ fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
         request(asked).or_else(|wrong| Place::Request(number).wrong(format!("request `{}`: {wrong}", asked.name)))?;
     }
     weighted(requests).or_else(|wrong| Place::Requests.wrong(wrong))?;
-    let Some(flows) = sessions.flows() else { return Ok(()) };
+    let Some(flows) = sessions.flows().filter(|_| sessions.scenarios().is_none()) else { return Ok(()) };
     let sent: HashSet<usize> = flows.steps().iter().map(|step| usize::from(step.request)).collect();
     match requests.iter().enumerate().find(|(number, _)| !sent.contains(number)) {
         Some((_, Request { name, .. })) => {
@@ -512,9 +460,10 @@ fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
     }
 }
 
-/// Checks that the label of each threshold is the name of a request, and that no threshold is a duplicate.
-fn thresholds(Draft { thresholds, requests, .. }: &Draft) -> Result<(), Misfit> {
-    let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).collect();
+/// Checks that the label of each threshold is the name of a request or scenario, and that no threshold is a duplicate.
+fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
+    let scenarios = sessions.scenarios().into_iter().flat_map(Scenarios::all).map(|scenario| scenario.name.as_str());
+    let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
         let written = Threshold::new(&metric, &bound).map(|written| Threshold { stop: threshold.stop, ..written });

@@ -39,6 +39,7 @@ pub mod policy;
 mod read;
 mod request;
 pub mod retry;
+mod scenario;
 pub mod script;
 pub mod secret;
 mod server;
@@ -108,6 +109,8 @@ pub struct Draft {
     pub skip_first: Nanos,
     /// Ramp-down, likewise.
     pub skip_last: Nanos,
+    /// How long visits that have begun go on after the end; zero: the end cuts them off.
+    pub finish: Nanos,
     /// Policy for late requests.
     pub late: Late,
     /// Names of fields with secret values.
@@ -143,6 +146,7 @@ impl Draft {
             count: None,
             skip_first: Nanos::ZERO,
             skip_last: Nanos::ZERO,
+            finish: Nanos::ZERO,
             late: Late::Send,
             secret_names: SecretNames::default(),
             sessions,
@@ -162,7 +166,8 @@ impl Draft {
 impl Workload {
     /// The scheduled requests of `share` of the run.
     pub fn agenda(&self, share: Share) -> Agenda {
-        Agenda::new(self.sessions(), self.seed(), self.end(), self.count(), share)
+        let agenda = Agenda::new(self.sessions(), self.seed(), self.end(), self.count(), share);
+        if self.0.finish > Nanos::ZERO { agenda.finishing(self.0.finish) } else { agenda }
     }
 
     /// The same workload with another seed.
@@ -238,6 +243,16 @@ impl Workload {
     /// End of the schedule: requests are scheduled before this instant.
     pub fn end(&self) -> Instant {
         Instant::ZERO + self.0.duration
+    }
+
+    /// How long visits that have begun go on after the end; zero: the end cuts them off.
+    pub fn finish(&self) -> Nanos {
+        self.0.finish
+    }
+
+    /// The end of the last visits: requests are sent before this instant.
+    pub fn last(&self) -> Instant {
+        self.end() + self.0.finish
     }
 
     /// Duration at the start that is excluded from statistics (warm-up); its events are recorded.
@@ -350,6 +365,9 @@ impl Workload {
             let total: u64 = counts.iter().sum();
             return counts.iter().map(|count| *count as f64 / total as f64).collect();
         }
+        if self.scenarios().is_some() {
+            return self.shares_of_scenarios();
+        }
         let total: f64 = self.0.requests.iter().map(|request| request.weight).sum();
         let by_weight = || self.0.requests.iter().map(|request| request.weight / total).collect();
         self.flows().map_or_else(by_weight, |flows| flows.shares(self.0.requests.len()))
@@ -381,6 +399,7 @@ impl Workload {
             Sessions::Replay(replay) => Some(replay.peak(end) as f64),
             Sessions::PartlyOpen { schedule, length, .. } => Some(schedule.rate().peak(end) * length.mean()),
             Sessions::Closed(closed) => closed.max_rate_per_s(),
+            Sessions::Scenarios(_) => self.sum_of_scenarios(end, |one, _| one.max_rate_per_s()),
         }
     }
 
@@ -391,7 +410,7 @@ impl Workload {
             Sessions::Open(schedule) => schedule.rate().instant(count.sessions(1.0)),
             Sessions::PartlyOpen { schedule, length, .. } => schedule.rate().instant(count.sessions(length.mean())),
             Sessions::Replay(replay) => Some(replay.clone().first(count).last() + Nanos(1)),
-            Sessions::Closed(_) => None,
+            Sessions::Closed(_) | Sessions::Scenarios(_) => None,
         });
         reached.map_or(self.end(), |reached| reached.min(self.end()))
     }
@@ -408,12 +427,17 @@ impl Workload {
                 Some(replay.entries_before(end)? as f64)
             }
             Sessions::Closed(_) => None,
+            Sessions::Scenarios(_) => self.sum_of_scenarios(end, Self::scheduled_before),
         }
     }
 
     /// Whether closed users become new visitors after each visit.
     pub fn renews(&self) -> bool {
-        matches!(&self.0.sessions, Sessions::Closed(closed) if closed.renews())
+        match &self.0.sessions {
+            Sessions::Closed(closed) => closed.renews(),
+            Sessions::Scenarios(_) => self.each_scenario().any(|one| one.renews()),
+            _ => false,
+        }
     }
 
     /// Whether sessions remember, listen or fetch: all that a transport cannot do that only sends and times.

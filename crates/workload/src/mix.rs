@@ -7,7 +7,7 @@ use offered_base::random::{Purpose, Seed};
 use offered_base::time::Instant;
 use offered_schedule::flow::Flows;
 use offered_schedule::trace::Replay;
-use offered_schedule::{Launch, Visit};
+use offered_schedule::{Launch, Scenarios, Visit};
 
 /// Chooses the request of each launch.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Mix {
     replay: Option<Replay>,
     /// The place in the flow determines the request.
     flows: Option<Arc<Flows>>,
+    /// The scenarios with the choice of each, instead of all the above.
+    scenarios: Option<(Scenarios, Vec<Mix>)>,
 }
 
 impl Workload {
@@ -32,12 +34,22 @@ impl Workload {
             Sessions::Replay(replay) => Some(replay.clone()),
             _ => None,
         };
-        Mix { seed: self.0.seed, sums: sums.collect(), replay, flows: self.flows().cloned() }
+        let mixes = || self.each_scenario().map(|scenario| scenario.mix()).collect();
+        let scenarios = self.scenarios().map(|scenarios| (scenarios.clone(), mixes()));
+        Mix { seed: self.0.seed, sums: sums.collect(), replay, flows: self.flows().cloned(), scenarios }
     }
 
     /// The requests of `session` with their numbers, without scheduled times: once along its flow, or without flows all requests once
-    /// in the order of the file.
-    pub fn walk(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
+    /// in the order of the file. With scenarios the sessions belong to each of them in turn.
+    pub fn walk(&self, session: u64) -> Box<dyn Iterator<Item = (Launch, u16)> + '_> {
+        let Some(scenarios) = self.scenarios() else { return Box::new(self.walk_alone(session)) };
+        let (number, own) = scenarios.split(session);
+        let scenario = self.scenario(number);
+        let steps: Vec<_> = scenario.iter().flat_map(|scenario| scenario.walk_alone(own)).collect();
+        Box::new(steps.into_iter().map(move |(launch, label)| (Launch { session, ..launch }, label)))
+    }
+
+    fn walk_alone(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
         let (seed, flows) = (self.0.seed, self.flows());
         let place = flows.map_or(0, |flows| flows.enter(seed, session, 0));
         let first = Launch { intended: Instant::ZERO, session, step: 0, place, visit: Visit::FIRST };
@@ -50,7 +62,9 @@ impl Workload {
             Some(Launch { step: step + 1, place, visit: visit.continued(), ..*launch })
         };
         let label = move |launch: &Launch| flows.map_or(launch.step as u16, |flows| flows.request(launch.place));
-        std::iter::successors(Some(first), after).map(move |launch| (launch, label(&launch)))
+        let steps = std::iter::successors(Some(first), after).map(move |launch| (launch, label(&launch)));
+        // A request without weight is one of another scenario.
+        steps.filter(move |(_, label)| flows.is_some() || self.0.requests[usize::from(*label)].weight > 0.0)
     }
 }
 
@@ -60,6 +74,10 @@ impl Mix {
     pub fn choose(&self, launch: Launch) -> u16 {
         if self.sums.len() == 1 {
             return 0;
+        }
+        if let Some((scenarios, mixes)) = &self.scenarios {
+            let (scenario, session) = scenarios.split(launch.session);
+            return mixes[scenario].choose(Launch { session, ..launch });
         }
         let Launch { session, step, place, .. } = launch;
         if let Some(replay) = &self.replay {

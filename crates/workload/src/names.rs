@@ -51,6 +51,11 @@ pub(super) fn uses_run_id(request: &Request, target: Option<&Target>) -> bool {
     request_templates(request, target).chain(sought).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Run))
 }
 
+/// Whether a request, or what it expects of its response, contains a variable.
+pub(super) fn has_variable(request: &Request, target: Option<&Target>, variable: &str) -> bool {
+    request_names(request, target).chain(response_names(request)).any(|name| *name.variable == *variable)
+}
+
 /// The placeholders that need a value before a request is sent.
 fn request_names<'a>(request: &'a Request, target: Option<&'a Target>) -> impl Iterator<Item = &'a Name> {
     request_templates(request, target).flat_map(Template::names)

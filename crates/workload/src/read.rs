@@ -6,6 +6,7 @@ mod files;
 mod flow;
 mod reach;
 mod retry;
+mod scenario;
 mod script;
 mod sessions;
 mod sql;
@@ -16,6 +17,7 @@ pub use files::digest;
 pub(super) use script::{beginning, has_group, usual_name};
 
 use self::files::Named;
+use self::flow::missing;
 use super::shape;
 use super::source::{Mistake, Source, Table, Value};
 use std::cell::RefCell;
@@ -34,7 +36,7 @@ use crate::threshold::Threshold;
 use offered_base::nearest;
 use offered_base::random::Seed;
 use offered_base::time::Nanos;
-use offered_schedule::Count;
+use offered_schedule::{Count, Population};
 
 /// A function that reads a file named in a workload (samples of a distribution, counts of a profile, data, bodies). It gets the name in
 /// the workload and returns the content, or the reason why the file cannot be read.
@@ -55,6 +57,9 @@ impl Workload {
     }
 }
 
+/// How long visits may go on after the end, unless it is set.
+const FINISH: Nanos = Nanos::from_secs(30);
+
 struct Reader<'f> {
     files: Named<'f>,
     /// The folder of the workload file.
@@ -73,28 +78,38 @@ impl Reader<'_> {
 
     fn workload(&self, root: &Table<'_>) -> Result<Workload, Mistake> {
         let count = count(root)?;
-        let duration = match (root.get("duration"), count) {
-            (None, Some(_)) => Nanos::MAX,
-            _ => root.need("duration", "\"10s\"")?.parsed()?,
-        };
-        if duration == Nanos::ZERO {
-            return Err(root.need("duration", "")?.mistake("must be longer than 0s"));
+        let length: Option<Nanos> = root.parsed("duration")?;
+        if let (Some(Nanos::ZERO), Some(value)) = (length, root.get("duration")) {
+            return Err(value.mistake("must be longer than 0s"));
         }
         let target =
             root.get("target").map(|value| self.defaults(&value, target::target(&value, self.folder)?)).transpose()?;
-        let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
         let path = target.as_ref().map_or("/", |target| &target.url.path);
         let given = root.get("request").map(|value| self.requests(&value, path)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);
-        let flows = root.get("flow").map(|value| self.flows(&value, &requests)).transpose()?;
+        let flows =
+            root.get("flow").map(|value| self.flows(&value, &requests, root.get("scenario").is_some())).transpose()?;
         let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
-        let (sessions, traced) = self.sessions(&arrivals, flows.map(Arc::new), seed)?;
+        let (sessions, traced) = match root.get("scenario") {
+            Some(value) if root.get("arrivals").is_some() => {
+                return Err(value.mistake("cannot be combined with `arrivals`; write each load as a [[scenario]]"));
+            }
+            Some(value) => (self.scenarios(&value, &requests, flows, seed, length)?, None),
+            None => {
+                let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
+                self.sessions(&arrivals, flows.map(Arc::new), seed)?
+            }
+        };
         if let (Some(value), Some(_)) = (root.get("request"), &traced) {
             return Err(
                 value.mistake("a replay takes its requests from the trace; remove [[request]] or arrivals.replay")
             );
         }
         let requests = traced.unwrap_or(requests);
+        let duration = match length.or_else(|| staged(&sessions)).or(count.map(|_| Nanos::MAX)) {
+            Some(duration) => duration,
+            None => root.need("duration", "\"10s\"")?.parsed()?,
+        };
         let all_have_work = requests.iter().all(|request| request.service.is_some())
             || matches!(&sessions, Sessions::Replay(replay) if replay.trace().has_work());
         let draft = Draft {
@@ -103,6 +118,7 @@ impl Reader<'_> {
             count,
             skip_first: root.parsed("skip_first")?.unwrap_or_default(),
             skip_last: root.parsed("skip_last")?.unwrap_or_default(),
+            finish: finish(root)?,
             late: late(root)?,
             secret_names: secret_names(root)?,
             sessions,
@@ -192,11 +208,38 @@ fn count(root: &Table<'_>) -> Result<Option<Count>, Mistake> {
     }
 }
 
+/// The length of the stages, or the end of the scenarios; `None` if the sessions have neither.
+fn staged(sessions: &Sessions) -> Option<Nanos> {
+    match sessions {
+        Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => schedule.rate().staged(),
+        Sessions::Closed(closed) => closed.population().map(Population::duration),
+        Sessions::Replay(_) => None,
+        Sessions::Scenarios(scenarios) => Some(scenarios.end()),
+    }
+}
+
 /// `secret_names = ["X-Tenant"]`.
 fn secret_names(root: &Table<'_>) -> Result<SecretNames, Mistake> {
     let names = root.get("secret_names").map_or(Ok(Vec::new()), |value| value.list())?;
     let names: Result<Vec<String>, Mistake> = names.iter().map(|name| Ok(name.text()?.to_owned())).collect();
     names.map(SecretNames::with)
+}
+
+/// `end = "finish"`, or `end = { finish = "30s" }`.
+fn finish(root: &Table<'_>) -> Result<Nanos, Mistake> {
+    let Some(end) = root.get("end") else { return Ok(Nanos::ZERO) };
+    if end.is_table() {
+        let within = end.table(&shape::END)?.need("finish", "\"30s\"")?;
+        return match within.parsed()? {
+            Nanos::ZERO => Err(within.mistake("must be longer than 0s; write end = \"cut\"")),
+            within => Ok(within),
+        };
+    }
+    match end.text()? {
+        "cut" => Ok(Nanos::ZERO),
+        "finish" => Ok(FINISH),
+        other => Err(choice(&end, other, &shape::ENDS)),
+    }
 }
 
 fn late(root: &Table<'_>) -> Result<Late, Mistake> {

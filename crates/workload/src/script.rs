@@ -113,6 +113,9 @@ offered_base::named! {
         /// In the order of the file. Session n (or request n of the whole run) takes row n, so no row is used twice, on any number of machines.
         /// Visit v of user u takes row v N + u, with N users and numbers from 0.
         Sequential = "sequential",
+        /// In a random order, by the seed: the same numbers as `Sequential`, with another row for each. Every pass through the file has its own
+        /// order, and no row is used twice in a pass, on any number of machines.
+        Shuffled = "shuffled",
         /// Each as likely every time, by the seed.
         Random = "random",
     }

@@ -30,8 +30,6 @@ pub(super) struct Shape {
     needed: &'static [&'static str],
     /// Exactly one of these keys is required. Empty: no such condition.
     pub(super) one_of: &'static [&'static str],
-    /// At least one of these keys is required. Empty: no such condition.
-    some_of: &'static [&'static str],
 }
 
 /// A key of a table.
@@ -77,6 +75,8 @@ pub(crate) enum Kind {
     List(&'static Self),
     /// A list of exactly two values.
     Pair(&'static Self, &'static Self),
+    /// A list of exactly three values.
+    Triple(&'static [Self; 3]),
     /// A table with arbitrary keys and values of this kind.
     Named(&'static Self),
     /// A table of thresholds: metrics and bounds.
@@ -101,7 +101,7 @@ const fn key(name: &'static str, value: Kind, about: &'static str) -> Key {
 }
 
 const fn shape(about: &'static str, keys: &'static [Key]) -> Shape {
-    Shape { about, keys, needed: &[], one_of: &[], some_of: &[] }
+    Shape { about, keys, needed: &[], one_of: &[] }
 }
 
 impl Shape {
@@ -114,13 +114,10 @@ impl Shape {
         self.one_of = names;
         self
     }
-
-    const fn some_of(mut self, names: &'static [&'static str]) -> Self {
-        self.some_of = names;
-        self
-    }
 }
 
+/// What happens to sessions at the end.
+pub(super) const ENDS: [&str; 2] = ["cut", "finish"];
 /// Policies for late requests.
 pub(super) const LATE: [&str; 2] = ["send", "skip"];
 /// Arrival processes without parameters.
@@ -140,7 +137,11 @@ pub(super) static WORKLOAD: Shape = shape(
     "A load test: arrivals, requests, target and thresholds.",
     &[
         key("seed", Whole(0, u64::MAX), "Seed of all random numbers. Default: 1; `run` draws and records one."),
-        key("duration", Time, "Test duration. Required unless requests or sessions is set."),
+        key(
+            "duration",
+            Time,
+            "Test duration. Required unless requests or sessions is set. Default with stages: the length of all stages.",
+        ),
         key(
             "requests",
             Whole(1, u64::MAX),
@@ -154,6 +155,11 @@ pub(super) static WORKLOAD: Shape = shape(
         key("skip_first", Time, "Exclude the first part of the test from statistics (ramp-up). Default 0s."),
         key("skip_last", Time, "Exclude the last part of the test from statistics (ramp-down). Default 0s."),
         key(
+            "end",
+            Kind::Any(&[Choice(&ENDS), Kind::Table(&END)]),
+            "Sessions at the end of the test: cut off (default), or finish within 30s or { finish = \"2m\" }.",
+        ),
+        key(
             "late",
             Choice(&LATE),
             "Policy for late requests: send them (default), or skip and count those later than late_after.",
@@ -165,6 +171,7 @@ pub(super) static WORKLOAD: Shape = shape(
             "Further names of headers, parameters, JSON members and variables with secret values, which are redacted.",
         ),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model: exactly one of open, closed, partly_open, replay."),
+        key("scenario", List(&Kind::Table(&SCENARIO)), "Instead of arrivals: several loads in one run."),
         key("target", Kind::Table(&TARGET), "The server under test, for run."),
         key("server", Kind::Table(&SERVER), "The modelled server, for serve, simulate and plan."),
         key(
@@ -190,8 +197,10 @@ pub(super) static WORKLOAD: Shape = shape(
         ),
     ],
 )
-.needs(&["arrivals"])
-.some_of(&["duration", "requests", "sessions"]);
+.one_of(&["arrivals", "scenario"]);
+
+pub(super) static END: Shape =
+    shape("Sessions finish after the end.", &[key("finish", Time, "Maximum time after the end.")]).needs(&["finish"]);
 
 pub(super) static FILES: Shape = shape(
     "The files that a workload names. A run adds this to its copy of the workload, so that verify finds the same files.",

@@ -4,6 +4,7 @@ mod drafts;
 mod flows;
 mod mistakes;
 mod replay;
+mod scenarios;
 mod thinking;
 use crate::Policy;
 use crate::template::Template;

@@ -31,8 +31,13 @@ impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         pairs(&mut text, &general(&self.0));
-        text.push_str("\n[arrivals]\n");
-        let _ = writeln!(text, "{}", sessions_to_toml(&self.0.sessions));
+        match &self.0.sessions {
+            Sessions::Scenarios(scenarios) => arrivals::of_scenarios(&mut text, scenarios, &self.0.requests),
+            sessions => {
+                text.push_str("\n[arrivals]\n");
+                let _ = writeln!(text, "{}", sessions_to_toml(sessions));
+            }
+        }
         if let Some(target) = &self.0.target {
             section(&mut text, "[target]", &target::of_target(target));
         }
@@ -89,6 +94,8 @@ fn general(draft: &Draft) -> Vec<Pair> {
     });
     let keys = keys.when(draft.skip_first > zero, |keys| keys.text("skip_first", draft.skip_first));
     let keys = keys.when(draft.skip_last > zero, |keys| keys.text("skip_last", draft.skip_last));
+    let keys = keys
+        .when(draft.finish > zero, |keys| keys.raw("end", pairs::one("finish", toml_text(draft.finish.to_string()))));
     let secret = draft.secret_names.added();
     let keys = keys.when(!secret.is_empty(), |keys| keys.raw("secret_names", list(secret, toml_text)));
     match draft.late {

@@ -70,7 +70,7 @@ fn print(cells: &[Cell<'_>], args: &Args) {
     out!(no newline: "{table}");
     let think = cells.iter().find_map(|cell| match cell.model.workload.sessions() {
         Sessions::PartlyOpen { think, .. } => Some(format!("; partly-open: think time {}", duration(think.mean()))),
-        Sessions::Open(_) | Sessions::Replay(_) | Sessions::Closed(_) => None,
+        Sessions::Open(_) | Sessions::Replay(_) | Sessions::Closed(_) | Sessions::Scenarios(_) => None,
     });
     out!("\nclosed: think times are chosen to reach the load{}", think.unwrap_or_default());
     if cells.iter().any(|cell| matches!(cell.found, Found::Simulated(..))) {

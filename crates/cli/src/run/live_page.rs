@@ -65,6 +65,7 @@ pub(crate) fn end(page: LivePage, made: &FinishedRun, workload: &Workload) {
 /// A one-line description of the run.
 fn description(workload: &Workload, share: Share) -> String {
     let load = match (workload.sessions(), workload.scheduled_rate()) {
+        (Sessions::Closed(closed), _) if closed.population().is_some() => format!(", up to {} users", closed.users()),
         (Sessions::Closed(closed), _) => format!(", {} users", closed.users()),
         (_, Some(rate)) => format!(", target {}/s", number(rate * share.fraction())),
         _ => String::new(),

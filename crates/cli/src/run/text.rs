@@ -13,8 +13,8 @@ use offered_workload::Workload;
 
 use crate::screen::{Fact, Screen, failure_facts};
 use crate::table::Table;
-use crate::verify::policies;
 use crate::verify::text::Details;
+use crate::verify::{policies, scenarios};
 
 /// A summary as text.
 pub(crate) struct Text<'a> {
@@ -44,6 +44,7 @@ impl fmt::Display for Text<'_> {
         };
         screen.lines().iter().try_for_each(|line| writeln!(f, "{line}"))?;
         policies::write(f, self.verdict)?;
+        scenarios::write(f, self.verdict)?;
         if self.details {
             self.details(f)?;
         }
@@ -252,5 +253,6 @@ pub(crate) fn model(workload: &Workload) -> &'static str {
         Sessions::PartlyOpen { .. } => "partly-open",
         Sessions::Closed(_) => "closed",
         Sessions::Replay(_) => "replay",
+        Sessions::Scenarios(_) => "scenarios",
     }
 }

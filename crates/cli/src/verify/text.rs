@@ -47,6 +47,7 @@ impl Display for Text<'_> {
         }
         threads(f, &v.by_threads)?;
         super::policies::write(f, v)?;
+        super::scenarios::write(f, v)?;
         twin(f, v)?;
         if self.hosts || details {
             super::hosts::write(f, v)?;

@@ -467,7 +467,9 @@ impl RunDirectory {
         views: &mut [Box<dyn LiveView>],
     ) -> Result<Self, Error> {
         let (own_path, text, labels) = (path.to_owned(), redact(text), workload.labels());
-        let creation = DiskOperation::start(move || Writer::create(&own_path, &text, labels))?;
+        let scenarios = workload.scenario_names();
+        let create = move || Ok(Writer::create(&own_path, &text, labels)?.with_scenarios(scenarios));
+        let creation = DiskOperation::start(create)?;
         let mut is_shown = false;
         let writer = creation.wait(|time| {
             if time >= PATIENCE && !is_shown {

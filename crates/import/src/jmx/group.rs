@@ -3,7 +3,7 @@
 use offered_base::Nanos;
 use offered_schedule::arrivals::Process;
 use offered_schedule::{Count, Visit};
-use offered_schedule::{Pace, Visitor};
+use offered_schedule::{Pace, Population, Stage, Visitor};
 
 use super::Reader;
 use super::node::Node;
@@ -16,8 +16,6 @@ const DEFAULT_DURATION_S: f64 = 600.0;
 const SECONDS_PER_REQUEST: f64 = 2.0;
 /// Maximum duration in seconds.
 const MAX_SECONDS: f64 = 1e6;
-/// Number of constant steps that approximate a linear ramp.
-const STEPS_PER_RAMP: u32 = 30;
 
 /// Kind of a thread group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +67,18 @@ pub(super) enum Throttle {
     PerThread(Nanos),
 }
 
+/// The threads of a group.
+struct Users {
+    /// Number of threads; with `stages` the largest at a time.
+    number: u64,
+    /// Time in which they start one after another.
+    ramp: Nanos,
+    /// The stages in which their number changes; empty if it does not.
+    stages: Vec<Stage>,
+    /// [`Nanos::MAX`] if only a count ends the run.
+    duration: Nanos,
+}
+
 /// The load of a group.
 pub(super) struct Load {
     pub(super) arrivals: Arrivals,
@@ -91,17 +101,17 @@ impl Reader<'_, '_> {
             (_, Some(Throttle::PerThread(every))) => Some(Pace::Requests(every)),
             (_, None) => None,
         };
-        let (users, ramp, duration) = self.users(node, Some(chain.means()));
+        let Users { number: users, ramp, stages, duration } = self.users(node, Some(chain.means()));
         // A thread keeps its variables; the cookie manager decides about cookies.
         let visitor = Visitor::Same;
-        let arrivals = Arrivals::Closed { users, visits: self.visits(node), pace, visitor, ramp, think };
+        let arrivals = Arrivals::Closed { users, visits: self.visits(node), pace, visitor, ramp, stages, think };
         Load { arrivals, duration, count: None }
     }
 
     /// A group whose threads share a rate in samples per second. Finite loops limit the number of its sessions.
     fn throttled(&mut self, node: &Node, chain: &Chain, rate: f64, process: Process) -> Load {
         let visits = self.visits(node);
-        let (users, _, duration) = self.users(node, visits.is_none().then(|| chain.means()));
+        let Users { number: users, duration, .. } = self.users(node, visits.is_none().then(|| chain.means()));
         let sessions = visits.map(|visits| {
             let iterations = users.saturating_mul(u64::from(visits));
             ((iterations as f64 * chain.nonempty_share).round() as u64).max(1)
@@ -140,9 +150,27 @@ impl Reader<'_, '_> {
         (1.0..=f64::from(Visit::MAX)).contains(&rounds).then_some(rounds as u32)
     }
 
-    /// Number of users, ramp and duration. `iteration` is the mean number of requests and the mean think time in
-    /// seconds of an iteration, with which the time of finite loops is bounded; `None` if their number ends the run.
-    fn users(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> (u64, Nanos, Nanos) {
+    /// The threads of a group. `iteration` is the mean number of requests and the mean think time in seconds of an iteration, with which
+    /// the time of finite loops is bounded; `None` if their number ends the run.
+    fn users(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> Users {
+        let stages = match node.class() {
+            "SteppingThreadGroup" => self.stepping(node).0,
+            "UltimateThreadGroup" => self.ultimate(node).0,
+            _ => Vec::new(),
+        };
+        if let Ok(population) = Population::new(&stages) {
+            let (number, duration) = (population.peak(), population.duration());
+            // A number that does not change, or after one ramp, has keys of its own.
+            let ramp = match stages[..] {
+                [Stage { from, to, .. }] if from == to => Some(Nanos::ZERO),
+                [Stage { from: 0, to, over }, held] if held.from == to && held.to == to => Some(over),
+                _ => None,
+            };
+            return match ramp {
+                Some(ramp) => Users { number, ramp, stages: Vec::new(), duration },
+                None => Users { number, ramp: Nanos::ZERO, stages, duration },
+            };
+        }
         let (users, ramp, length) = match node.class() {
             "ConcurrencyThreadGroup" => {
                 let unit = unit_seconds(node);
@@ -152,15 +180,14 @@ impl Reader<'_, '_> {
                 }
                 (self.number(node, "TargetLevel", 1.0), ramp, ramp + hold)
             }
-            "SteppingThreadGroup" => self.stepping(node),
-            "UltimateThreadGroup" => self.ultimate(node),
+            "SteppingThreadGroup" | "UltimateThreadGroup" => (0.0, 0.0, DEFAULT_DURATION_S),
             _ => self.standard_group(node, iteration),
         };
         if users < 1.0 {
             self.note(node, "has no users; one is used");
         }
         let duration = if length.is_infinite() { Nanos::MAX } else { nanos(length) };
-        (users.clamp(1.0, 1e8) as u64, nanos(ramp), duration)
+        Users { number: users.clamp(1.0, 1e8) as u64, ramp: nanos(ramp), stages: Vec::new(), duration }
     }
 
     fn standard_group(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> (f64, f64, f64) {
@@ -217,48 +244,6 @@ impl Reader<'_, '_> {
         text.trim().parse().unwrap_or(1.0)
     }
 
-    fn stepping(&mut self, node: &Node) -> (f64, f64, f64) {
-        let mut number = |name: &str| self.number(node, name, 0.0);
-        let users = number("ThreadGroup.num_threads");
-        let (first, burst, burst_ramp) =
-            (number("Start users count"), number("Start users count burst"), number("rampUp"));
-        let (period, hold) = (number("Start users period"), number("flighttime"));
-        let delay = number("Threads initial delay");
-        // The burst comes first if there is one, then a group of users per period, each with its own short ramp.
-        let begun = if burst > 0.0 { burst } else { first };
-        let groups = if first > 0.0 { ((users - begun) / first).ceil().max(0.0) } else { 0.0 };
-        let ramp = groups * (period + burst_ramp) + burst_ramp;
-        if delay > 0.0 {
-            self.note(node, "starts after a delay; here at once");
-        }
-        self.note(node, "starts and stops users in steps; here they start one after another over the same time, and all stop at the end");
-        (users, ramp, ramp + hold)
-    }
-
-    fn ultimate(&mut self, node: &Node) -> (f64, f64, f64) {
-        let rows: Vec<Vec<f64>> = node
-            .element
-            .entries("ultimatethreadgroupdata")
-            .iter()
-            .map(|row| {
-                let cells = row.children.iter().map(|cell| self.resolve(node, cell.text.trim()).to_display());
-                cells.collect::<Vec<_>>().iter().map(|cell| cell.parse().unwrap_or(0.0)).collect()
-            })
-            .collect();
-        let cell = |row: &Vec<f64>, at: usize| row.get(at).copied().unwrap_or(0.0);
-        // Columns: threads, delay, ramp, hold, ramp down.
-        let users = rows.iter().map(|row| cell(row, 0)).sum();
-        let ramp = rows.iter().map(|row| cell(row, 1) + cell(row, 2)).fold(0.0, f64::max);
-        let length = rows.iter().map(|row| cell(row, 1) + cell(row, 2) + cell(row, 3)).fold(0.0, f64::max);
-        if rows.len() > 1 || rows.iter().any(|row| cell(row, 4) > 0.0) {
-            self.note(
-                node,
-                "starts and stops users at the times of its rows; here all start over one ramp and stop at the end",
-            );
-        }
-        (users, ramp, length)
-    }
-
     /// Arrival rate per second over time, arrival process and duration.
     fn rates(&mut self, node: &Node) -> (RateProfile, Process, Nanos) {
         match node.class() {
@@ -295,7 +280,7 @@ impl Reader<'_, '_> {
                     })
                     .collect();
                 let pieces = rows.iter().map(|[from, to, over]| (from / unit, to / unit, over * unit));
-                self.pieces(node, pieces.collect(), Process::Constant)
+                Self::pieces(pieces.collect(), Process::Constant)
             }
             _ => self.open_model(node),
         }
@@ -338,11 +323,11 @@ impl Reader<'_, '_> {
                 _ => self.note(node, format!("the schedule contains `{call})`, which is not translated")),
             }
         }
-        self.pieces(node, pieces, if even { Process::Constant } else { Process::Poisson })
+        Self::pieces(pieces, if even { Process::Constant } else { Process::Poisson })
     }
 
     /// A rate profile from pieces (start rate, end rate, seconds).
-    fn pieces(&mut self, node: &Node, pieces: Vec<(f64, f64, f64)>, process: Process) -> (RateProfile, Process, Nanos) {
+    fn pieces(pieces: Vec<(f64, f64, f64)>, process: Process) -> (RateProfile, Process, Nanos) {
         let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(1000).collect();
         let length = nanos(pieces.iter().map(|(.., over)| over).sum());
         let profile = match pieces.as_slice() {
@@ -351,23 +336,7 @@ impl Reader<'_, '_> {
             [(from, to, over), (then, on, _)] if from != to && to == then && then == on => {
                 RateProfile::Ramp(*from, *to, nanos(*over))
             }
-            _ => {
-                if pieces.iter().any(|(from, to, _)| from != to) {
-                    self.note(
-                        node,
-                        format!("the rate changes linearly; here each ramp has {STEPS_PER_RAMP} constant steps"),
-                    );
-                }
-                let steps = pieces.iter().flat_map(|(from, to, over)| {
-                    let count = if from == to { 1 } else { STEPS_PER_RAMP };
-                    let step = move |at: u32| {
-                        let middle = (f64::from(at) + 0.5) / f64::from(count);
-                        (from + (to - from) * middle, nanos(over / f64::from(count)))
-                    };
-                    (0..count).map(step)
-                });
-                RateProfile::Steps(steps.collect())
-            }
+            _ => RateProfile::Stages(pieces.iter().map(|(from, to, over)| (*from, *to, nanos(*over))).collect()),
         };
         (profile, process, length)
     }
@@ -403,7 +372,7 @@ impl Reader<'_, '_> {
 }
 
 /// Converts seconds to a duration, limited to [0, `MAX_SECONDS`].
-fn nanos(secs: f64) -> Nanos {
+pub(super) fn nanos(secs: f64) -> Nanos {
     // Rounded to a microsecond, because plans use seconds and milliseconds.
     Nanos::from_secs_f64((secs.clamp(0.0, MAX_SECONDS) * 1e6).round() / 1e6)
 }

@@ -28,6 +28,13 @@ fn closed(workload: &Workload) -> (u64, Nanos) {
     (closed.users(), closed.ramp())
 }
 
+/// The numbers of users at the start and end of each stage, and its seconds.
+fn stages(workload: &Workload) -> Vec<(u64, u64, u64)> {
+    let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload:?}") };
+    let stages = closed.population().unwrap().stages();
+    stages.iter().map(|stage| (stage.from, stage.to, stage.over.0 / 1_000_000_000)).collect()
+}
+
 #[test]
 fn concurrency_group_has_a_fixed_number_of_users() {
     let class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup";
@@ -68,9 +75,12 @@ fn stepping_group_ramps_up_in_steps() {
         ("rampUp", "2"),
     ];
     let (plan, workload) = group(class, &texts(&said));
-    // Ten users over 2 s, then eight groups of five, each after 5 s over 2 s.
-    assert_eq!((closed(&workload), workload.duration()), ((50, Nanos::from_secs(58)), Nanos::from_secs(118)));
-    assert!(plan.notes.iter().any(|note| note.message.contains("starts and stops users in steps")), "{:?}", plan.notes);
+    // Ten users over 2 s, then eight groups of five, each after 5 s over 2 s; after a minute half of them stop, the others 5 s later.
+    assert_eq!((closed(&workload), workload.duration()), ((50, Nanos::ZERO), Nanos::from_secs(58 + 60 + 5)));
+    let stages = stages(&workload);
+    assert_eq!(stages[..4], [(0, 10, 2), (10, 10, 5), (10, 15, 2), (15, 15, 5)]);
+    assert_eq!(stages[stages.len() - 3..], [(45, 50, 2), (50, 50, 60), (25, 25, 5)]);
+    assert_eq!(plan.notes, []);
 }
 
 #[test]
@@ -78,11 +88,14 @@ fn ultimate_group_sums_its_rows() {
     let class = "kg.apc.jmeter.threads.UltimateThreadGroup";
     let rows: [&[&str]; 2] = [&["20", "0", "5", "20", "0"], &["100", "25", "0", "20", "10"]];
     let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &rows));
-    assert_eq!((closed(&workload), workload.duration()), ((120, Nanos::from_secs(25)), Nanos::from_secs(45)));
-    assert!(plan.notes.iter().any(|note| note.message.contains("at the times of its rows")), "{:?}", plan.notes);
-    let (plan, workload) = group(class, &table("ultimatethreadgroupdata", &[&["7", "0", "30", "60", "0"]]));
-    assert_eq!((closed(&workload), workload.duration()), ((7, Nanos::from_secs(30)), Nanos::from_secs(90)));
-    assert!(!plan.notes.iter().any(|note| note.message.contains("its rows")), "{:?}", plan.notes);
+    // The second row starts at the instant at which the first one stops.
+    assert_eq!(stages(&workload), [(0, 20, 5), (20, 20, 20), (100, 100, 20), (100, 0, 10)]);
+    assert_eq!(plan.notes, []);
+    let overlapping: [&[&str]; 2] = [&["10", "0", "10", "20", "10"], &["20", "5", "10", "10", "0"]];
+    let (_, workload) = group(class, &table("ultimatethreadgroupdata", &overlapping));
+    let expected = [(0, 5, 5), (5, 20, 5), (20, 30, 5), (30, 30, 10), (10, 10, 5), (10, 0, 10)];
+    assert_eq!(stages(&workload), expected);
+    assert_eq!(workload.duration(), Nanos::from_secs(40));
 }
 
 #[test]
@@ -116,12 +129,11 @@ fn free_form_arrivals_group_changes_its_rate() {
     let class = "com.blazemeter.jmeter.threads.arrivals.FreeFormArrivalsThreadGroup";
     let rows: [&[&str]; 3] = [&["1", "1", "10"], &["1", "31", "30"], &["31", "31", "60"]];
     let (plan, workload) = group(class, &(table("Schedule", &rows) + &texts(&[("Unit", "S")])));
-    let Arrivals::Open { rate: RateProfile::Steps(steps), .. } = &plan.arrivals else { panic!("{plan:?}") };
-    assert_eq!(workload.duration(), Nanos::from_secs(100));
-    let offered: f64 = steps.iter().map(|(rate, time)| rate * time.as_secs_f64()).sum();
-    // Expected arrivals: 10, the mean of 1 and 31 for 30 s, and 31 for a minute.
-    assert!((offered - (10.0 + 16.0 * 30.0 + 31.0 * 60.0)).abs() < 1e-6, "{offered}");
-    assert!(plan.notes.iter().any(|note| note.message.contains("changes linearly")), "{:?}", plan.notes);
+    let Arrivals::Open { rate: RateProfile::Stages(stages), .. } = &plan.arrivals else { panic!("{plan:?}") };
+    let secs = Nanos::from_secs;
+    assert_eq!(*stages, [(1.0, 1.0, secs(10)), (1.0, 31.0, secs(30)), (31.0, 31.0, secs(60))]);
+    assert_eq!(workload.duration(), secs(100));
+    assert_eq!(plan.notes, []);
 }
 
 #[test]
@@ -136,8 +148,8 @@ fn open_model_schedule_is_parsed() {
             ("OpenModelThreadGroup.random_seed", "7"),
         ]),
     );
-    let Arrivals::Open { rate: RateProfile::Steps(steps), process, .. } = &plan.arrivals else { panic!("{plan:?}") };
-    let rates: Vec<f64> = steps.iter().map(|(rate, _)| (rate * 60.0).round()).collect();
+    let Arrivals::Open { rate: RateProfile::Stages(stages), process, .. } = &plan.arrivals else { panic!("{plan:?}") };
+    let rates: Vec<f64> = stages.iter().map(|(rate, _, _)| (rate * 60.0).round()).collect();
     assert_eq!((rates, process), (vec![5.0, 0.0, 60.0], &Process::Constant));
     assert_eq!(workload.duration(), Nanos::from_secs(180));
     let default = "${__P(schedule,rate(6/min) random_arrivals(10 s) rate(6/min))}";
@@ -146,4 +158,40 @@ fn open_model_schedule_is_parsed() {
         matches!(plan.arrivals, Arrivals::Open { rate: RateProfile::Constant(rate), process: Process::Poisson, .. } if (rate - 0.1).abs() < 1e-12)
     );
     assert_eq!(workload.duration(), Nanos::from_secs(10));
+}
+
+/// Two thread groups of one plan, each with its scheduler.
+fn two_groups(serial: bool) -> String {
+    let group = |name: &str, users: u32, seconds: u32, content: String| {
+        format!(
+            "<ThreadGroup testname=\"{name}\"><elementProp name=\"ThreadGroup.main_controller\"><intProp name=\"LoopController.loops\">-1</intProp></elementProp>\
+             <stringProp name=\"ThreadGroup.num_threads\">{users}</stringProp>\
+             <boolProp name=\"ThreadGroup.scheduler\">true</boolProp><stringProp name=\"ThreadGroup.duration\">{seconds}</stringProp></ThreadGroup>\n\
+             <hashTree>{content}</hashTree>"
+        )
+    };
+    let buyers = group("buyers", 5, 60, get("home", "") + &get("pay", ""));
+    let text = jmx(&(group("visitors", 20, 90, get("home", &wait(500))) + &buyers));
+    let serial = format!("<boolProp name=\"TestPlan.serialize_threadgroups\">{serial}</boolProp>");
+    text.replace("<TestPlan testname=\"t\"/>", &format!("<TestPlan testname=\"t\">{serial}</TestPlan>"))
+}
+
+#[test]
+fn thread_groups_are_scenarios_of_one_workload() {
+    let plans = |serial| read(&two_groups(serial), "t.jmx", None).unwrap();
+    let times = |workload: &Workload| {
+        let scenarios = workload.scenarios().unwrap().all().iter();
+        scenarios.map(|one| (one.name.clone(), one.start, one.start + one.duration)).collect::<Vec<_>>()
+    };
+    let (zero, at) = (Nanos::ZERO, Nanos::from_secs);
+    let together = Plan::combined(&plans(false)).unwrap();
+    let expected = [("visitors".to_owned(), zero, at(90)), ("buyers".to_owned(), zero, at(60))];
+    assert_eq!((times(&together), together.duration()), (expected.to_vec(), at(90)));
+    let names: Vec<&str> = together.requests().iter().map(offered_workload::Request::name).collect();
+    assert_eq!(names, ["home", "home (2)", "pay"]);
+    let serial = Plan::combined(&plans(true)).unwrap();
+    assert_eq!((times(&serial)[1].1, serial.duration()), (at(90), at(150)));
+    let text = Plan::combined_text(&plans(true), "t.jmx").unwrap();
+    let again = Workload::parse(&text, "t.toml", &|_| Err(String::new())).unwrap_or_else(|why| panic!("{why}\n{text}"));
+    assert_eq!(again.scenarios(), serial.scenarios(), "{text}");
 }

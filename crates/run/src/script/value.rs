@@ -8,7 +8,6 @@ use jiff::fmt::strtime;
 use offered_base::{Nanos, Seed, Stream};
 use offered_events::RunId;
 use offered_io::unix_now;
-use offered_schedule::Sessions;
 use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
@@ -16,17 +15,17 @@ use offered_workload::secret::SecretNames;
 use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
 use offered_workload::{Request, Works};
 
+use super::numbering::Numbering;
 use super::{RequestContext, SessionState};
 
 /// The sources of values: variables and extractions.
 #[derive(Debug)]
 pub(super) struct Values {
     seed: Seed,
-    /// The number of users of a closed workload, who make one visit after another; else 0.
-    users: u64,
-    /// Whether each visit counts as a separate session.
-    renews: bool,
+    numbering: Numbering,
     variables: Vec<Variable>,
+    /// For each variable whether only one scenario takes its values.
+    is_alone: Vec<bool>,
     /// The work of each request, where it is known.
     works: Works,
     /// The ID of the run.
@@ -112,10 +111,6 @@ impl Values {
             let next = slots.len() as u16;
             slots.entry(name.clone()).or_insert(next);
         }
-        let users = match workload.sessions() {
-            Sessions::Closed(closed) => closed.users(),
-            _ => 0,
-        };
         let secret_names = workload.secret_names().clone();
         let sent = workload.secret_placeholders();
         let is_secret = |name: &str| secret_names.contains(name) || sent.contains(name);
@@ -125,9 +120,9 @@ impl Values {
             run,
             secret_names,
             secret_slots,
-            users,
-            renews: workload.renews(),
+            numbering: Numbering::new(workload),
             variables: workload.variables().to_vec(),
+            is_alone: workload.variables().iter().map(|of| workload.scenarios_with(&of.name) == 1).collect(),
             works: workload.works(),
             slots,
         }
@@ -153,9 +148,9 @@ impl Values {
         self.slots.keys().map(String::as_str)
     }
 
-    /// The number of users of a closed workload; else 0.
-    pub(super) fn users(&self) -> u64 {
-        self.users
+    /// Whether some users make several visits.
+    pub(super) fn has_users(&self) -> bool {
+        self.numbering.has_users()
     }
 
     /// The path of the file drawn for this request.
@@ -276,7 +271,13 @@ impl Values {
 
     fn value(&self, number: u16, column: usize, context: RequestContext) -> Result<Cow<'_, str>, MissingValue> {
         let Variable { name, source, per, env: _ } = &self.variables[usize::from(number)];
-        let (draw_index, counter) = (self.draw_index(*per, context), self.counter(*per, context));
+        let draw_index = self.draw_index(*per, context);
+        let counter = match self.counter(*per, context) {
+            counter if self.is_alone[usize::from(number)] && *per != Per::Request => {
+                self.numbering.in_scenario(counter)
+            }
+            counter => counter,
+        };
         let stream = || data(self.seed, number, context.session, draw_index);
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
@@ -295,11 +296,15 @@ impl Values {
             }
             Source::Feeder(Feeder { file, order, at_end, rows, columns: _, format: _ }) => {
                 let rows = rows.as_ref().map_err(|reason| MissingValue::Value(format!("{file}: {reason}")))?;
+                let in_order = |order, pass, index| match order {
+                    Order::Shuffled => self.seed.shuffled(u64::from(number) << 48 ^ pass, index, rows.len()),
+                    Order::Sequential | Order::Random => index,
+                };
                 let row = match (order, at_end) {
                     (Order::Random, _) => stream().below(rows.len()),
-                    (Order::Sequential, AtEnd::Repeat) => counter % rows.len(),
-                    (Order::Sequential, _) if counter < rows.len() => counter,
-                    (Order::Sequential, at_end) => {
+                    (order, AtEnd::Repeat) => in_order(*order, counter / rows.len(), counter % rows.len()),
+                    (order, _) if counter < rows.len() => in_order(*order, 0, counter),
+                    (_, at_end) => {
                         let reason = format!("the {} rows of {file} are used up ({name})", rows.len());
                         return Err(MissingValue::Rows { reason, error: *at_end == AtEnd::Error });
                     }
@@ -312,8 +317,8 @@ impl Values {
     /// The counter of a value. It is unique over all threads and machines of the run.
     fn counter(&self, per: Per, context: RequestContext) -> u64 {
         match per {
-            Per::Session if !self.renews => context.session,
-            Per::Session | Per::Visit => context.session + u64::from(context.visit) * self.users,
+            Per::Session if !self.numbering.renews(context.session) => context.session,
+            Per::Session | Per::Visit => self.numbering.visit(context.session, context.visit),
             Per::Request => context.sequence,
         }
     }
@@ -321,7 +326,7 @@ impl Values {
     /// The index of a random draw of this user.
     fn draw_index(&self, per: Per, context: RequestContext) -> u32 {
         match per {
-            Per::Session if !self.renews => 0,
+            Per::Session if !self.numbering.renews(context.session) => 0,
             Per::Session | Per::Visit => context.visit,
             Per::Request => context.step,
         }

@@ -30,6 +30,7 @@ enum Kind {
 enum Given {
     Ramp(f64, f64, Nanos),
     Steps(Arc<[(f64, Nanos)]>),
+    Stages(Arc<[(f64, f64, Nanos)]>),
     Counts(Arc<[f64]>, Nanos),
 }
 
@@ -45,6 +46,13 @@ impl fmt::Display for Profile {
                 let steps: Vec<String> =
                     steps.iter().map(|(rate, time)| format!("[\"{rate}/s\", \"{time}\"]")).collect();
                 write!(f, "{{ steps = [{}] }}", steps.join(", "))
+            }
+            Kind::Pieces(_, Given::Stages(stages)) => {
+                let stage = |(from, to, over): &(f64, f64, Nanos)| match from == to {
+                    true => format!("[\"{from}/s\", \"{over}\"]"),
+                    false => format!("[\"{from}/s\", \"{to}/s\", \"{over}\"]"),
+                };
+                write!(f, "{{ stages = [{}] }}", stages.iter().map(stage).collect::<Vec<_>>().join(", "))
             }
             Kind::Pieces(_, Given::Counts(counts, interval)) => {
                 let counts: Vec<String> = counts.iter().map(|count| written_number(*count)).collect();
@@ -123,6 +131,30 @@ impl Profile {
         Self::pieces(&pieces, steps.last().map(|(rate, _)| *rate), Given::Steps(steps.into()))
     }
 
+    /// One stage after another, each with the rate at its start, the rate at its end, and its length; in between the rate changes linearly.
+    /// The last rate is held.
+    ///
+    /// # Errors
+    /// No stages, a stage of duration zero, or only zero rates.
+    pub fn stages(stages: &[(f64, f64, Nanos)]) -> Result<Self, InvalidValue> {
+        if stages.is_empty() || stages.iter().any(|(_, _, over)| *over == Nanos::ZERO) {
+            return Err(InvalidValue::new(
+                "stages must be a list like [[\"0/s\", \"100/s\", \"1m\"], [\"100/s\", \"5m\"]], each longer than 0s",
+            ));
+        }
+        Self::pieces(stages, stages.last().map(|(_, to, _)| *to), Given::Stages(stages.into()))
+    }
+
+    /// The length of its stages; `None` for a profile that was not given in stages.
+    pub fn staged(&self) -> Option<Nanos> {
+        match &self.0 {
+            Kind::Pieces(_, Given::Stages(stages)) => {
+                Some(stages.iter().fold(Nanos::ZERO, |sum, (_, _, over)| sum + *over))
+            }
+            _ => None,
+        }
+    }
+
     /// The expected number of arrivals in each of consecutive intervals; then none.
     ///
     /// # Errors
@@ -190,8 +222,15 @@ impl Profile {
         }
     }
 
-    /// The highest rate before `end`, per second, to within a thousandth of the run.
+    /// The highest rate before `end`, per second; of a sine to within a thousandth of the run.
     pub fn peak(&self, end: Instant) -> f64 {
+        if let Kind::Pieces(pieces, _) = &self.0 {
+            let end = end.as_secs_f64();
+            let begun = pieces.iter().take_while(|piece| piece.start < end);
+            let highest =
+                |piece: &Piece| piece.from.max(piece.from + piece.slope() * piece.length.min(end - piece.start));
+            return begun.map(highest).fold(0.0, f64::max);
+        }
         (0..=1000).map(|i| self.rate_at(Instant(end.0 / 1000 * i))).fold(0.0, f64::max)
     }
 

@@ -5,7 +5,7 @@ use super::*;
 
 fn written(events: &[Event], labels: &[String]) -> Vec<u8> {
     let mut file = Vec::new();
-    write(&mut file, &[events.to_vec()], PartContext { labels, started: None }, &mut |_| ()).unwrap();
+    write(&mut file, &[events.to_vec()], PartContext { labels, ..PartContext::default() }, &mut |_| ()).unwrap();
     file
 }
 
@@ -83,7 +83,7 @@ fn a_part_with_other_columns_is_refused_with_a_message() {
 fn a_part_without_the_last_columns_is_read() {
     let (whole, names) = (realistic(), ["a", "b", "c", "d"].map(str::to_owned));
     let mut file = Vec::new();
-    let context = PartContext { labels: &names, started: None };
+    let context = PartContext { labels: &names, ..PartContext::default() };
     let batches = std::slice::from_ref(&whole);
     write_columns(&COLUMNS[..REQUIRED_COLUMNS], properties(), &mut file, batches, context, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
@@ -97,7 +97,7 @@ fn a_part_without_the_last_columns_is_read() {
 #[test]
 fn columns_are_signed_and_the_footer_holds_the_start() {
     let mut file = Vec::new();
-    let context = PartContext { labels: &[], started: Some(Nanos::from_secs(1_700_000_000)) };
+    let context = PartContext { started: Some(Nanos::from_secs(1_700_000_000)), ..PartContext::default() };
     write(&mut file, &[realistic()], context, &mut |_| ()).unwrap();
     let read = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
     let metadata = read.metadata().file_metadata();
@@ -239,7 +239,7 @@ fn parts_that_are_much_larger_than_their_files_are_refused() {
         let mut file = Vec::new();
         let error = Some(Reason::read(reason));
         let events = vec![Event { error, ..Event::at(Instant::ZERO) }; count];
-        let context = PartContext { labels: &["x".repeat(label)], started: None };
+        let context = PartContext { labels: &["x".repeat(label)], ..PartContext::default() };
         write_columns(&COLUMNS, properties, &mut file, &[events], context, &mut |_| ()).unwrap();
         (file.len(), read(file.into(), &mut Vec::new(), &mut Labels::default()))
     };

@@ -1,5 +1,6 @@
 //! Requests of the schedule that are not recorded: those that a lost worker did not send, and those of a killed run.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use offered_base::{Instant, Share};
@@ -16,11 +17,13 @@ use crate::labels::Labels;
 pub(super) struct StartedSessions {
     share: Share,
     bits: Vec<u64>,
+    /// Sessions of scenarios: their numbers in the run do not follow from those of the share.
+    others: HashSet<u64>,
 }
 
 impl StartedSessions {
     pub(super) fn new(share: Share) -> Self {
-        Self { share, bits: Vec::new() }
+        Self { share, bits: Vec::new(), others: HashSet::new() }
     }
 
     fn position(&self, session: u64) -> (usize, u64) {
@@ -33,6 +36,10 @@ impl StartedSessions {
         if event.step > 0 || event.object > 0 {
             return;
         }
+        if !self.share.has(event.session) {
+            self.others.insert(event.session);
+            return;
+        }
         let (at, bit) = self.position(event.session);
         if at >= self.bits.len() {
             self.bits.resize(at + 1, 0);
@@ -42,7 +49,8 @@ impl StartedSessions {
 
     fn contains(&self, session: u64) -> bool {
         let (at, bit) = self.position(session);
-        self.bits.get(at).is_some_and(|bits| bits & bit != 0)
+        self.others.contains(&session)
+            || self.share.has(session) && self.bits.get(at).is_some_and(|bits| bits & bit != 0)
     }
 }
 

@@ -148,7 +148,7 @@ impl State {
         let Some(heartbeat) = heartbeat else { return Self::Lost };
         let now = unix_now();
         let end = lost::workload(worker)
-            .map(|workload| Nanos(heartbeat.started_unix_ns) + Instant::ZERO.until(workload.end()));
+            .map(|workload| Nanos(heartbeat.started_unix_ns) + Instant::ZERO.until(workload.last()));
         match heartbeat.silence(now) {
             silence if silence < HEARTBEAT_TIMEOUT => Self::Running,
             // During the run a frozen worker may come back and send its overdue requests.

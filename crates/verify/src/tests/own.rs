@@ -4,6 +4,7 @@ use offered_base::{Instant, Nanos, Seed, Share};
 use offered_distributions::Distribution;
 use offered_events::recording::{CalibratedRate, Evidence};
 use offered_events::{Event, Outcome, Recording};
+use offered_schedule::arrivals::Profile;
 use offered_workload::Workload;
 
 use super::{Edit as _, closed, launched, merge, pattern, poisson, renewal, verify};
@@ -368,16 +369,13 @@ fn the_rate_of_sessions_is_checked_for_all_arrivals() {
     let partly = |process: &str| {
         workload(&format!("partly_open = {{ {process}, stay = 0.5, think = {{ constant = \"1ms\" }} }}"))
     };
-    let steps = "rate = { steps = [[\"20/s\", \"50s\"], [\"60/s\", \"50s\"]] }";
+    let steps = "rate = { steps = [[\"20/s\", \"50s\"], [\"60/s\", \"50s\"]] }, process = \"constant\"";
+    let rate = Profile::steps(&[(20.0, Nanos::from_secs(50)), (60.0, Nanos::from_secs(50))]).unwrap();
     for (process, fraction, meant) in [
         ("rate = \"40/s\"", 1.0, ExpectedArrivals::Poisson),
         ("rate = \"40/s\"", 0.25, ExpectedArrivals::Renewal { cov: 0.5 }),
         ("rate = \"40/s\", process = \"constant\"", 1.0, ExpectedArrivals::Constant),
-        (
-            steps,
-            1.0,
-            ExpectedArrivals::Other { what: "a changing rate".into(), system: Some(offered_schedule::System::Open) },
-        ),
+        (steps, 1.0, ExpectedArrivals::ChangingRate { rate, arrivals: Box::new(ExpectedArrivals::Constant) }),
     ] {
         let criteria = Criteria::from_workload(&partly(process), fraction);
         assert_eq!(criteria.expected, ExpectedArrivals::PartlyOpen(Box::new(meant)), "{process}");

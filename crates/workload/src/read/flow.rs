@@ -11,8 +11,8 @@ use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Step};
 const ROUNDED: f64 = 1e-3;
 
 impl Reader<'_> {
-    /// The `[[flow]]` tables, over these requests.
-    pub(super) fn flows(&self, value: &Value<'_>, requests: &[Request]) -> Result<Flows, Mistake> {
+    /// The `[[flow]]` tables, over these requests. `may_lack`: some requests may be in no flow.
+    pub(super) fn flows(&self, value: &Value<'_>, requests: &[Request], may_lack: bool) -> Result<Flows, Mistake> {
         let (mut flows, mut steps): (Vec<Flow>, Vec<Step>) = (Vec::new(), Vec::new());
         for (number, item) in (0u16..).zip(value.list()?) {
             let table = item.table(&shape::FLOW)?;
@@ -36,7 +36,8 @@ impl Reader<'_> {
             };
             flows.push(Flow { name, weight, start });
         }
-        if let Some(unused) = (0..requests.len()).find(|r| steps.iter().all(|step| usize::from(step.request) != *r)) {
+        let is_unused = |request: &usize| steps.iter().all(|step| usize::from(step.request) != *request);
+        if let Some(unused) = (0..requests.len()).find(is_unused).filter(|_| !may_lack) {
             let name = &requests[unused].name;
             return Err(value.mistake(format!("the request `{name}` is in no flow, so it would never be sent")));
         }
@@ -180,7 +181,7 @@ fn numbered(value: &Value<'_>, name: &str, requests: &[Request]) -> Result<u16, 
     found.ok_or_else(|| missing(value, "request", name, &known))
 }
 
-fn missing(value: &Value<'_>, what: &str, name: &str, known: &[&str]) -> Mistake {
+pub(super) fn missing(value: &Value<'_>, what: &str, name: &str, known: &[&str]) -> Mistake {
     let some = known.iter().take(20).copied().collect::<Vec<_>>().join(", ");
     value.mistake(format!("no {what} is named `{name}`{}; known: {some}", nearest(name, known)))
 }

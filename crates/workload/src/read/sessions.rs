@@ -10,7 +10,7 @@ use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use offered_schedule::flow::Flows;
 use offered_schedule::trace::{Replay, ReplayMode, Trace};
-use offered_schedule::{Closed, Length, Opening, Pace, Sessions, Start, Visitor};
+use offered_schedule::{Closed, Length, Opening, Pace, Population, Sessions, Stage, Start, Visitor};
 use std::sync::Arc;
 
 impl Reader<'_> {
@@ -82,7 +82,10 @@ impl Reader<'_> {
             return Err(users.mistake("goes with as = \"closed\""));
         }
         let way = match way {
-            "closed" => ReplayMode::Closed(self.users(&table)?),
+            "closed" => match table.get("users").filter(Value::is_table) {
+                Some(users) => return Err(users.mistake("the users of a replay do not change; write a number")),
+                None => ReplayMode::Closed(self.users(&table)?),
+            },
             "sessions" => ReplayMode::Sessions {
                 think: table.get("think").map(|distribution| self.distribution(&distribution)).transpose()?,
             },
@@ -102,8 +105,22 @@ impl Reader<'_> {
     fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {
         let start = table.named("start")?.unwrap_or(Start::MidThought);
         let users = table.need("users", "200")?;
-        let closed = users.checked(Closed::new(users.count()?, self.think(table)?))?;
-        Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start))
+        let think = self.think(table)?;
+        if !users.is_table() {
+            let closed = users.checked(Closed::new(users.count()?, think))?;
+            return Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start));
+        }
+        if let Some(ramp) = table.get("ramp") {
+            return Err(ramp.mistake("the stages of `users` say when users start; remove this key"));
+        }
+        let stages = users.table(&shape::USER_STAGES)?.need("stages", "[[0, 100, \"1m\"], [100, \"5m\"]]")?;
+        let stage = |item: &Value<'_>| {
+            let [from, to, over] = stage(item, "[100, \"5m\"] or [0, 100, \"1m\"]")?;
+            Ok(Stage { from: from.whole()?, to: to.whole()?, over: over.parsed()? })
+        };
+        let listed = stages.list()?.iter().map(stage).collect::<Result<Vec<_>, Mistake>>()?;
+        let population = stages.checked(Population::new(&listed))?;
+        Ok(stages.checked(Closed::in_stages(population, think))?.with_start(start))
     }
 
     pub(super) fn think(&self, table: &Table<'_>) -> Result<Distribution, Mistake> {
@@ -139,6 +156,14 @@ impl Reader<'_> {
                 };
                 let steps = inner.list()?.into_iter().map(step).collect::<Result<Vec<_>, _>>()?;
                 inner.checked(Profile::steps(&steps))
+            }
+            "stages" => {
+                let stage = |item: &Value<'_>| {
+                    let [from, to, over] = stage(item, "[\"100/s\", \"5m\"] or [\"0/s\", \"100/s\", \"1m\"]")?;
+                    Ok((rate_or_zero(&from)?, rate_or_zero(&to)?, over.parsed()?))
+                };
+                let stages = inner.list()?.iter().map(stage).collect::<Result<Vec<_>, Mistake>>()?;
+                inner.checked(Profile::stages(&stages))
             }
             "sine" => {
                 let sine = inner.table(&shape::SINE)?;
@@ -243,6 +268,14 @@ fn batch(value: &Value<'_>) -> Result<Batch, Mistake> {
     match geometric.number()? {
         mean if mean >= 1.0 && mean.is_finite() => Ok(Batch::Geometric(mean)),
         mean => Err(geometric.mistake(format!("the mean batch must be at least 1, not {mean}"))),
+    }
+}
+
+/// The values at the start and at the end of a stage, and its length: a list of three, or of two if both values are the same.
+fn stage<'a>(item: &Value<'a>, example: &str) -> Result<[Value<'a>; 3], Mistake> {
+    match <[Value<'a>; 2]>::try_from(item.list()?) {
+        Ok([value, over]) => Ok([value.clone(), value, over]),
+        Err(list) => list.try_into().map_err(|_| item.mistake(format!("expected a stage such as {example}"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys of `[arrivals]` and `[[flow]]`.
 
-use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Whole};
+use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Triple, Whole};
 use super::{Key, MAX_WHOLE, PATTERNS, STAMPS, Shape, WAYS, key, shape};
 use offered_schedule::{MAX_USERS, Opening, Start, Visitor};
 
@@ -23,6 +23,19 @@ pub(crate) static ARRIVALS: Shape = shape(
 )
 .one_of(&["open", "closed", "partly_open", "replay"]);
 
+pub(crate) static SCENARIO: Shape = shape(
+    "One of several loads.",
+    &[
+        key("name", Text, "Unique name."),
+        key("arrivals", Kind::Table(&ARRIVALS), "The system model of the scenario: open, closed or partly_open."),
+        key("start", Time, "Start, since the start of the run. Default 0s."),
+        key("end", Time, "End, since the start of the run. Default: the end of its stages, or of the run."),
+        key("flows", List(&Text), "Names of its flows. Default: all, for closed and partly_open."),
+        key("requests", List(&Text), "Names of its requests, chosen by weight. Default: all, if it has no flows."),
+    ],
+)
+.needs(&["name", "arrivals"]);
+
 static RATES: [Kind; 2] = [Rate, Kind::Table(&PROFILE)];
 const RATE: Key = key("rate", Any(&RATES), "Arrival rate of sessions (open: of requests), or a rate profile.");
 static PATTERN: [Kind; 2] = [Choice(&PATTERNS), Kind::Table(&PROCESSES)];
@@ -43,6 +56,7 @@ const THINK: Key = key(
     "Think time: distribution of the time from a response to the session's next request. Default 0s.",
 );
 const USERS: Key = key("users", Whole(1, MAX_USERS), "Number of users.");
+static NUMBER_OF_USERS: [Kind; 2] = [Whole(1, MAX_USERS), Kind::Table(&USER_STAGES)];
 const RAMP: Key = key("ramp", Time, "Duration in which the users start one after another. Default 0s.");
 const START: Key = key(
     "start",
@@ -60,7 +74,7 @@ pub(crate) static OPEN: Shape =
 pub(crate) static CLOSED: Shape = shape(
     "Closed: a fixed number of users; each waits for its response, thinks, and sends again.",
     &[
-        USERS,
+        key("users", Any(&NUMBER_OF_USERS), "Number of users, or stages in which it changes."),
         THINK,
         RAMP,
         START,
@@ -82,6 +96,17 @@ pub(crate) static CLOSED: Shape = shape(
     ],
 )
 .needs(&["users"]);
+
+static USER_STAGE: [Kind; 3] = [Whole(0, MAX_USERS), Whole(0, MAX_USERS), Time];
+pub(crate) static USER_STAGES: Shape = shape(
+    "A number of users that changes over time.",
+    &[key(
+        "stages",
+        List(&Any(&[Pair(&Whole(0, MAX_USERS), &Time), Triple(&USER_STAGE)])),
+        "Stages of users at their start, at their end, and duration: [[0, 100, \"1m\"], [100, \"5m\"]].",
+    )],
+)
+.needs(&["stages"]);
 
 pub(crate) static EVERY: Shape = shape(
     "Pacing: the user waits for the rest of the interval.",
@@ -120,6 +145,7 @@ pub(crate) static BATCHES: Shape =
     shape("A random batch size.", &[key("geometric", Number(1.0), "Geometric distribution with this mean.")])
         .needs(&["geometric"]);
 
+static RATE_STAGE: [Kind; 3] = [RateOrZero, RateOrZero, Time];
 pub(crate) static PROFILE: Shape = shape(
     "A rate that changes over time.",
     &[
@@ -134,6 +160,11 @@ pub(crate) static PROFILE: Shape = shape(
             List(&Pair(&RateOrZero, &Time)),
             "Steps of a rate and its duration: [[\"10/s\", \"1m\"], [\"50/s\", \"2m\"]].",
         ),
+        key(
+            "stages",
+            List(&Any(&[Pair(&RateOrZero, &Time), Triple(&RATE_STAGE)])),
+            "Stages of the rate at their start, at their end, and duration: [[\"0/s\", \"100/s\", \"1m\"], [\"100/s\", \"5m\"]].",
+        ),
         key("sine", Kind::Table(&SINE), "Sine wave."),
         key(
             "counts",
@@ -143,7 +174,7 @@ pub(crate) static PROFILE: Shape = shape(
         key("interval", Time, "With counts: the length of an interval."),
     ],
 )
-.one_of(&["ramp", "steps", "sine", "counts"]);
+.one_of(&["ramp", "steps", "stages", "sine", "counts"]);
 
 pub(crate) static SINE: Shape = shape(
     "mean + amplitude sin(2 pi t / period).",

@@ -197,7 +197,7 @@ pub(crate) static VALUES: Shape = shape(
             "Service demand of the request at the modelled [server], in ms or s, as a simulation draws it.",
         ),
         key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence and work: request."),
-        key("order", Choice(Order::NAMES), "With file: order of rows. Default sequential: session n takes row n."),
+        key("order", Choice(Order::NAMES), "With file: order of rows. Default sequential: session n takes row n; shuffled: each row once, in a random order."),
         key(
             "at_end",
             Choice(AtEnd::NAMES),

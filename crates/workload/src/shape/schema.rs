@@ -64,9 +64,6 @@ fn table(shape: &Shape) -> Value {
     if !shape.one_of.is_empty() {
         schema["oneOf"] = shape.one_of.iter().map(|name| json!({ "required": [name] })).collect();
     }
-    if !shape.some_of.is_empty() {
-        schema["anyOf"] = shape.some_of.iter().map(|name| json!({ "required": [name] })).collect();
-    }
     schema
 }
 
@@ -91,6 +88,9 @@ fn value(kind: &Kind) -> Value {
         Kind::List(item) => json!({ "type": "array", "items": value(item) }),
         Kind::Pair(first, second) => json!({
             "type": "array", "items": [value(first), value(second)], "additionalItems": false, "minItems": 2,
+        }),
+        Kind::Triple(items) => json!({
+            "type": "array", "items": items.iter().map(value).collect::<Vec<_>>(), "additionalItems": false, "minItems": 3,
         }),
         Kind::Named(item) => json!({ "type": "object", "additionalProperties": value(item) }),
         Kind::Any(kinds) => json!({ "anyOf": kinds.iter().map(value).collect::<Vec<_>>() }),

@@ -99,7 +99,6 @@ fn the_reader_refuses_what_the_schema_refuses() {
     let open = "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n";
     let closed = "duration = \"10s\"\narrivals.closed.users = 1\n";
     for text in [
-        "arrivals.open.rate = \"1/s\"".to_owned(),
         "duration = \"10s\"".to_owned(),
         "duration = 10\narrivals.open.rate = \"1/s\"".to_owned(),
         "duration = \"10 parsecs\"\narrivals.open.rate = \"1/s\"".to_owned(),

@@ -40,7 +40,7 @@ fn response(launch: &Launch) -> Nanos {
     Nanos(1 + (launch.session * 7_919 + u64::from(launch.step) * 104_729) % 30_000_000)
 }
 
-const MODELS: [&str; 10] = [
+const MODELS: [&str; 12] = [
     "duration = \"20s\"\narrivals.open = { rate = \"100/s\" }",
     "duration = \"20s\"\narrivals.open = { rate = \"100/s\", process = \"constant\", batch = 3 }",
     "duration = \"20s\"\narrivals.open = { rate = \"50/s\", process = \"poisson-fixed-count\" }",
@@ -51,6 +51,8 @@ const MODELS: [&str; 10] = [
     "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", length = { empirical = [1, 2, 9] } }",
     "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", stay = 0.8, think = { exponential = \"2s\" }, start = \"stationary\" }",
     "duration = \"20s\"\narrivals.partly_open = { rate = \"20/s\", length = { empirical = [1, 2, 9] }, think = { constant = \"1s\" }, start = \"stationary\" }",
+    "arrivals.open = { rate = { stages = [[\"0/s\", \"90/s\", \"8s\"], [\"0/s\", \"2s\"], [\"60/s\", \"20/s\", \"10s\"]] } }",
+    "arrivals.closed = { users = { stages = [[0, 50, \"5s\"], [50, \"5s\"], [20, 0, \"4s\"], [30, \"6s\"]] }, think = { exponential = \"500ms\" } }",
 ];
 
 const REQUESTS: &str =
@@ -462,4 +464,67 @@ fn a_share_that_is_taken_over_has_the_later_requests() {
     assert_eq!(left(&closed), (begins, 0), "users begin as they do at the start");
     let counted = workload(&format!("requests = 100\n{}", MODELS[4]));
     assert!(counted.agenda(share).from(from).is_none(), "the number of earlier requests is unknown");
+}
+
+#[test]
+fn users_who_leave_in_a_stage_finish_their_request_and_others_take_their_place() {
+    let text = "arrivals.closed = { users = { stages = [[2, \"4s\"], [1, \"4s\"], [2, \"4s\"]] }, think.constant = \"1s\", start = \"at-once\" }";
+    let workload = workload(text);
+    assert_eq!(workload.duration(), Nanos::from_secs(12));
+    let launched = play(&workload, Share::ALL, |_| Nanos::from_millis(500));
+    let of = |session: u64| {
+        let own = launched.iter().filter(move |(launch, _)| launch.session == session);
+        own.map(|(launch, _)| launch.intended.as_secs_f64()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), [0.0, 1.5, 3.0, 4.5, 6.0, 7.5, 9.0, 10.5]);
+    assert_eq!(of(1), [0.0, 1.5, 3.0], "it would send at 4.5 s, but leaves at 4 s");
+    assert_eq!(of(2), [8.0, 9.5, 11.0], "another user");
+    assert_eq!(launched.len(), 8 + 3 + 3);
+}
+
+#[test]
+fn a_worker_that_takes_over_has_only_the_users_of_that_time() {
+    let text = "arrivals.closed = { users = { stages = [[2, \"4s\"], [1, \"4s\"], [2, \"4s\"]] }, think.constant = \"1s\", start = \"at-once\" }";
+    let agenda = workload(text).agenda(Share::ALL).from(Instant::ZERO + Nanos::from_secs(5)).unwrap();
+    let mut agenda = agenda;
+    let due: Vec<_> = std::iter::from_fn(|| agenda.due(Instant::MAX)).map(|due| (due.session, due.intended)).collect();
+    assert_eq!(due, [(0, Instant(5_000_000_000)), (2, Instant(8_000_000_000))]);
+}
+
+#[test]
+fn stages_set_the_rate_and_the_duration() {
+    let stages = "[[\"0/s\", \"100/s\", \"1m\"], [\"100/s\", \"5m\"], [\"10/s\", \"1m\"]]";
+    let staged = workload(&format!("arrivals.open.rate = {{ stages = {stages} }}"));
+    assert_eq!(staged.duration(), Nanos::from_secs(420));
+    assert_eq!(staged.scheduled_before(staged.end()), Some(3000.0 + 30_000.0 + 600.0));
+    assert_eq!(staged.max_rate_per_s(), Some(100.0));
+    let sent = play(&staged, Share::ALL, response).len() as f64;
+    assert!((sent - 33_600.0).abs() < 4.0 * 33_600f64.sqrt(), "{sent}");
+}
+
+#[test]
+fn visits_under_way_at_the_end_may_finish() {
+    let flows = "\n[[request]]\nname = \"in\"\nget = \"/in\"\n[[request]]\nname = \"out\"\nget = \"/out\"\n\
+        [[flow]]\nname = \"f\"\nstep = [{ request = \"in\", repeat = 4 }, { request = \"out\" }]\n";
+    let all = |end: &str, model: &str| {
+        let workload = workload(&format!("duration = \"20s\"\n{end}arrivals.{model}{flows}"));
+        let launched = play(&workload, Share::ALL, |_| Nanos::from_millis(100));
+        let outs = launched.iter().filter(|(_, label)| *label == 1).count();
+        let begun = launched.iter().filter(|(launch, _)| launch.visit.begins()).count();
+        assert!(launched.iter().all(|(launch, _)| !launch.visit.begins() || launch.intended < workload.end()));
+        (begun, outs, launched.last().unwrap().0.intended)
+    };
+    for model in [
+        "closed = { users = 30, think.exponential = \"1s\" }",
+        "closed = { users = { stages = [[20, \"5s\"], [10, \"15s\"]] }, think.exponential = \"1s\" }",
+        "partly_open = { rate = \"5/s\", think.exponential = \"1s\" }",
+    ] {
+        let (begun, outs, last) = all("", model);
+        assert!(outs < begun && last < Instant::from_secs(20), "{model}: {outs} of {begun}");
+        let (begun, outs, last) = all("end = \"finish\"\n", model);
+        assert_eq!(outs, begun, "{model}");
+        assert!(last > Instant::from_secs(20), "{model}: {last:?}");
+        let (begun, outs, last) = all("end = { finish = \"1s\" }\n", model);
+        assert!(outs < begun && last < Instant::from_secs(21), "{model}: {outs} of {begun}");
+    }
 }

@@ -202,8 +202,8 @@ const CHANGES: [Change; 24] = [
         }
     },
     |draft, n| {
-        let order = [Order::Sequential, Order::Random][n as usize % 2];
-        draft.variables.push(rows(order, [AtEnd::Repeat, AtEnd::Stop, AtEnd::Error][n as usize % 3]));
+        let order = [Order::Sequential, Order::Random, Order::Shuffled][n as usize % 3];
+        draft.variables.push(rows(order, [AtEnd::Repeat, AtEnd::Stop, AtEnd::Error][n as usize / 3 % 3]));
     },
     |draft, n| {
         let distribution = Distribution::uniform(0.0, n as f64 / 7.0).unwrap();

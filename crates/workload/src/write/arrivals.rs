@@ -1,13 +1,13 @@
 //! Writes `[arrivals]` and the flows.
 
-use super::pairs::{Pairs, inline, one, section};
+use super::pairs::{Pairs, inline, list, one, section};
 use crate::Request;
 use crate::toml_text::{toml_key, toml_text};
 use offered_base::time::{Nanos, written_number};
 use offered_schedule::arrivals::Schedule;
 use offered_schedule::flow::{Flows, Step};
 use offered_schedule::trace::ReplayMode;
-use offered_schedule::{Closed, Opening, Pace, Sessions, Start, Visitor};
+use offered_schedule::{Closed, Opening, Pace, Scenario, Scenarios, Sessions, Start, Visitor};
 
 /// The value of `[arrivals]`: `open = { rate = "100/s" }`.
 pub fn sessions_to_toml(sessions: &Sessions) -> String {
@@ -22,6 +22,7 @@ pub fn sessions_to_toml(sessions: &Sessions) -> String {
             ("partly_open", keys.when(*opening != Opening::Empty, |keys| keys.text("start", opening)))
         }
         Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
+        Sessions::Scenarios(_) => unreachable!("scenarios are written as tables"),
         Sessions::Replay(replay) => {
             let keys = Pairs::default().text("trace", replay.trace().file());
             let keys = keys.when(replay.speed() != 1.0, |keys| keys.raw("speed", written_number(replay.speed())));
@@ -50,7 +51,10 @@ fn schedule(schedule: &Schedule) -> Pairs {
 }
 
 fn users(keys: Pairs, closed: &Closed) -> Pairs {
-    let keys = keys.raw("users", closed.users());
+    let keys = match closed.population() {
+        Some(population) => keys.raw("users", population),
+        None => keys.raw("users", closed.users()),
+    };
     let keys = keys.when(!closed.think().is_zero(), |keys| keys.raw("think", closed.think()));
     let keys = keys.when(closed.ramp() > Nanos::ZERO, |keys| keys.text("ramp", closed.ramp()));
     let keys = keys.maybe(closed.visits(), |keys, visits| keys.raw("visits", visits));
@@ -61,6 +65,26 @@ fn users(keys: Pairs, closed: &Closed) -> Pairs {
     };
     let keys = keys.when(closed.visitor() != Visitor::New, |keys| keys.text("visitor", closed.visitor()));
     keys.when(closed.start() != Start::MidThought, |keys| keys.text("start", closed.start()))
+}
+
+/// Appends the scenarios.
+pub(super) fn of_scenarios(text: &mut String, scenarios: &Scenarios, requests: &[Request]) {
+    for Scenario { name, sessions, start, duration, weights } in scenarios.all() {
+        let keys = Pairs::default().text("name", name);
+        let keys = keys.when(*start > Nanos::ZERO, |keys| keys.text("start", start)).text("end", *start + *duration);
+        let keys = match sessions.flows() {
+            Some(flows) => {
+                let begun = flows.flows().iter().filter(|flow| flow.weight > 0.0);
+                keys.raw("flows", list(begun, |flow| toml_text(&flow.name)))
+            }
+            None => {
+                let sent = requests.iter().zip(weights.iter()).filter(|(_, weight)| **weight > 0.0);
+                keys.raw("requests", list(sent, |(request, _)| toml_text(&request.name)))
+            }
+        };
+        let keys = keys.raw("arrivals", format!("{{ {} }}", sessions_to_toml(sessions)));
+        section(text, "[[scenario]]", &keys.0);
+    }
 }
 
 /// Appends the flows with their steps.

@@ -97,6 +97,8 @@ fn schedule() -> impl Strategy<Value = String> {
             .prop_map(|(a, b, t)| format!("{{ ramp = [\"{a}\", \"{b}\"], over = \"{t}\" }}")),
         (per_second(), nanos(), nanos())
             .prop_map(|(a, s, t)| format!("{{ steps = [[\"{a}\", \"{s}\"], [\"0/s\", \"{t}\"]] }}")),
+        (per_second(), per_second(), nanos())
+            .prop_map(|(a, b, t)| format!("{{ stages = [[\"0/s\", \"{a}\", \"{t}\"], [\"{b}\", \"{t}\"]] }}")),
         (per_second(), nanos()).prop_map(|(a, t)| {
             format!("{{ sine = {{ mean = \"{a}\", amplitude = \"0.3/h\", period = \"{t}\" }} }}")
         }),
@@ -136,9 +138,17 @@ fn users() -> impl Strategy<Value = String> {
         })
 }
 
+/// Users in stages.
+fn staged_users() -> impl Strategy<Value = String> {
+    (0u32..999, 1u32..999, nanos(), maybe("think", distribution())).prop_map(|(from, to, over, think)| {
+        format!("closed = {{ users = {{ stages = [[{from}, {to}, \"{over}\"], [{to}, \"2s\"]] }}{think} }}")
+    })
+}
+
 /// `[arrivals]` of sessions that may walk through flows, and others.
 fn walking() -> impl Strategy<Value = String> {
     prop_oneof![
+        staged_users(),
         users().prop_map(|users| format!("closed = {{ {users} }}")),
         (schedule(), maybe("think", distribution())).prop_map(|(at, think)| format!("partly_open = {{ {at}{think} }}")),
     ]
@@ -153,6 +163,7 @@ fn alone() -> impl Strategy<Value = String> {
     ];
     prop_oneof![
         schedule().prop_map(|at| format!("open = {{ {at} }}")),
+        staged_users(),
         users().prop_map(|users| format!("closed = {{ {users} }}")),
         (schedule(), length.clone(), maybe("think", distribution()))
             .prop_map(|(at, n, think)| format!("partly_open = {{ {at}, {n}{think} }}")),

@@ -1,0 +1,155 @@
+//! Several plans of a file as one workload, with a scenario each.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use offered_base::{InvalidValue, Nanos};
+use offered_schedule::flow::{Branches, Flow, Flows, Step};
+use offered_schedule::{Length, Scenario, Scenarios, Sessions};
+use offered_workload::{Draft, Request, Workload};
+
+use crate::plan::{Plan, unique_name};
+use crate::write::one_line;
+
+/// The parts of several workloads, as they are put together.
+#[derive(Default)]
+struct Parts {
+    requests: Vec<Request>,
+    flows: Vec<Flow>,
+    steps: Vec<Step>,
+}
+
+/// A scenario without the flows of the other ones.
+struct Part {
+    name: String,
+    sessions: Sessions,
+    /// Its requests, and its flows, among those of all.
+    requests: std::ops::Range<usize>,
+    flows: std::ops::Range<usize>,
+    start: Nanos,
+    duration: Nanos,
+}
+
+impl Plan {
+    /// The text of [`Plan::combined`], with the notes of all plans as comments above it. `file` is the name of the plan file.
+    ///
+    /// # Errors
+    /// The errors of [`Plan::combined`].
+    pub fn combined_text(plans: &[Self], file: &str) -> Result<String, InvalidValue> {
+        let workload = Self::combined(plans)?;
+        let mut text =
+            format!("# Written by `offered import` from {}: a scenario for each thread group.\n", one_line(file));
+        for plan in plans.iter().filter(|plan| !plan.notes.is_empty()) {
+            let _ = writeln!(text, "#\n# Not translated of {}, or not exactly:", one_line(&plan.name));
+            plan.notes().iter().for_each(|note| {
+                let _ = writeln!(text, "#   {note}");
+            });
+        }
+        let _ = write!(text, "\n{workload}");
+        Ok(text)
+    }
+
+    /// One workload with a scenario for each of `plans`. If their file runs them one after another, each starts at the end of the one before.
+    ///
+    /// # Errors
+    /// They have different targets, variables of one name with different values, or an end that is only a count.
+    pub fn combined(plans: &[Self]) -> Result<Workload, InvalidValue> {
+        let wrong = |what: &str| Err(InvalidValue::new(what));
+        let (mut parts, mut all, mut start) = (Parts::default(), Vec::new(), Nanos::ZERO);
+        let mut whole: Option<Draft> = None;
+        for plan in plans {
+            let draft = plan.workload()?.into_draft();
+            if draft.count.is_some() || draft.duration == Nanos::MAX {
+                return wrong("a group ends after a number of requests or iterations, and a scenario ends at a time");
+            }
+            let first = whole.get_or_insert_with(|| Draft { variables: Vec::new(), ..draft.clone() });
+            if first.target != draft.target {
+                return wrong("the groups have different servers, or different settings for it");
+            }
+            for variable in &draft.variables {
+                match first.variables.iter().find(|known| known.name == variable.name) {
+                    Some(known) if known == variable => {}
+                    Some(known) => {
+                        return wrong(&format!("the groups have different variables named `{}`", known.name));
+                    }
+                    None => first.variables.push(variable.clone()),
+                }
+            }
+            let duration = draft.duration;
+            all.push(parts.add(plan, draft, start)?);
+            if plan.serial {
+                start += duration;
+            }
+        }
+        let Some(whole) = whole else { return wrong("no plans") };
+        let Parts { requests, flows, steps } = parts;
+        let flows = if flows.is_empty() { None } else { Some(Flows::new(flows, steps)?) };
+        let scenarios = all.into_iter().map(|part| part.scenario(&requests, flows.as_ref()));
+        let scenarios = Scenarios::new(scenarios.collect::<Result<_, _>>()?, flows.clone().map(Arc::new))?;
+        let duration = scenarios.end();
+        let sessions = Sessions::Scenarios(scenarios);
+        Workload::new(Draft { requests, sessions, duration, skip_first: Nanos::ZERO, ..whole })
+    }
+}
+
+impl Parts {
+    fn add(&mut self, plan: &Plan, draft: Draft, start: Nanos) -> Result<Part, InvalidValue> {
+        let too_many = |_| InvalidValue::new("the groups have too many steps");
+        let number = |n: usize| u16::try_from(n).map_err(too_many);
+        let (requests, flows, steps) = (self.requests.len(), self.flows.len(), self.steps.len());
+        for request in draft.requests {
+            let name = unique_name(request.name(), |name| self.requests.iter().any(|known| known.name() == name));
+            self.requests.push(request.named(name));
+        }
+        if let Some(own) = draft.sessions.flows() {
+            for flow in own.flows() {
+                let name = unique_name(&flow.name, |name| self.flows.iter().any(|known| known.name == name));
+                self.flows.push(Flow { name, weight: flow.weight, start: number(usize::from(flow.start) + steps)? });
+            }
+            for step in own.steps() {
+                let ways = step
+                    .next
+                    .weights()
+                    .map(|(to, weight)| Ok((to.map(|to| number(usize::from(to) + steps)).transpose()?, weight)));
+                self.steps.push(Step {
+                    flow: number(usize::from(step.flow) + flows)?,
+                    request: number(usize::from(step.request) + requests)?,
+                    next: Branches::new(ways.collect::<Result<Vec<_>, InvalidValue>>()?),
+                    ..step.clone()
+                });
+            }
+        }
+        let name = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
+        Ok(Part {
+            name,
+            sessions: draft.sessions,
+            requests: requests..self.requests.len(),
+            flows: flows..self.flows.len(),
+            start,
+            duration: draft.duration,
+        })
+    }
+}
+
+impl Part {
+    fn scenario(self, requests: &[Request], flows: Option<&Flows>) -> Result<Scenario, InvalidValue> {
+        let Self { name, sessions, requests: own, flows: begun, start, duration } = self;
+        let chosen: Vec<&str> =
+            flows.into_iter().flat_map(|flows| &flows.flows()[begun.clone()]).map(|flow| flow.name.as_str()).collect();
+        let only = |flows: &Flows| flows.only(|flow| chosen.contains(&flow.name.as_str())).map(Arc::new);
+        let flows = flows.filter(|_| !begun.is_empty()).map(only).transpose()?;
+        let has_flows = flows.is_some();
+        let sessions = match (sessions, flows) {
+            (Sessions::Closed(closed), Some(flows)) => Sessions::Closed(closed.with_flows(flows)),
+            (Sessions::PartlyOpen { schedule, think, opening, .. }, Some(flows)) => {
+                Sessions::PartlyOpen { schedule, length: Length::of_flows(flows), think, opening }
+            }
+            (sessions, _) => sessions,
+        };
+        let weight = |(number, request): (usize, &Request)| {
+            if has_flows || own.contains(&number) { request.weight() } else { 0.0 }
+        };
+        let weights = requests.iter().enumerate().map(weight).collect();
+        Ok(Scenario { name, sessions, start, duration, weights })
+    }
+}
