@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::arrivals::Arrivals;
 use crate::closed::{Closed, Pace, Start};
 use crate::count::Count;
-use crate::flow::Flows;
+use crate::flow::{Decide, Flows};
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::sessions::{Length, Opening, Sessions};
@@ -130,7 +130,7 @@ impl Paced {
 impl SessionRule {
     /// The next request of the session of `launch`, which completed at `done`; `None`: the session leaves.
     #[inline]
-    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
+    fn after(&mut self, seed: Seed, launch: Launch, done: Instant, decide: Decide<'_>) -> Option<NextLaunch> {
         let Launch { session, step, place, visit, .. } = launch;
         let mut after = After::Returns;
         let (think, place, visit) = match self {
@@ -141,7 +141,7 @@ impl SessionRule {
             Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.continued()),
             Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.continued()),
             Self::Flowing { think, flows, visits, renews } => {
-                let (next, visit) = match flows.next(seed, session, step, place) {
+                let (next, visit) = match flows.next(seed, session, step, place, decide) {
                     Some(next) => (next, visit.continued()),
                     None => {
                         after = if *renews { After::Renewed } else { After::Returns };
@@ -151,7 +151,7 @@ impl SessionRule {
                 (flows.think(think, seed, session, step + 1, place), next, visit)
             }
             Self::Paced(rule, paced) => {
-                let next = rule.after(seed, launch, done)?;
+                let next = rule.after(seed, launch, done, decide)?;
                 return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
         };
@@ -162,7 +162,7 @@ impl SessionRule {
     fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
         let Launch { session, step, place, visit, .. } = launch;
         match self {
-            Self::User { .. } => self.after(seed, launch, done),
+            Self::User { .. } => self.after(seed, launch, done, &mut |_| None),
             Self::Flowing { think, flows, visits, .. } => {
                 let visit = visit.next(*visits)?;
                 let intended = done + flows.think(think, seed, session, step + 1, place);
@@ -422,8 +422,14 @@ impl Agenda {
     /// Reports that `launch` completed, failed or was not sent at `done`. Schedules the next request of its session.
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
+        self.decided(launch, done, &mut |_| None)
+    }
+
+    /// The same; `decide` decides the conditions of its flow. [`Agenda::completed`] draws them by their probabilities.
+    #[inline]
+    pub fn decided(&mut self, launch: Launch, done: Instant, decide: Decide<'_>) -> After {
         let Some(rule) = &mut self.sessions else { return After::Leaves };
-        let next = rule.after(self.seed, launch, done);
+        let next = rule.after(self.seed, launch, done, decide);
         self.come_back(launch, next)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Sessions, Workload};
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Instant;
-use offered_schedule::flow::Flows;
+use offered_schedule::flow::{Decide, Flows, OnFailure};
 use offered_schedule::trace::Replay;
 use offered_schedule::{Launch, Visit};
 
@@ -36,25 +36,38 @@ impl Workload {
     }
 
     /// The requests of `session` with their numbers, without scheduled times: once along its flow, or without flows all requests once
-    /// in the order of the file.
+    /// in the order of the file. Conditions are drawn by their probabilities.
     pub fn walk(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
-        let (seed, flows) = (self.0.seed, self.flows());
-        let place = flows.map_or(0, |flows| flows.enter(seed, session, 0));
-        let first = Launch { intended: Instant::ZERO, session, step: 0, place, visit: Visit::FIRST };
-        let after = move |launch: &Launch| {
-            let Launch { step, place, visit, .. } = *launch;
-            let place = match flows {
-                Some(flows) => flows.next(seed, session, step, place)?,
-                None => ((step as usize + 1) < self.0.requests.len()).then_some(0)?,
-            };
-            Some(Launch { step: step + 1, place, visit: visit.continued(), ..*launch })
+        std::iter::successors(Some(self.walk_from(session)), |(launch, _)| self.walk_on(*launch, &mut |_| None))
+    }
+
+    /// The first request of [`walk`](Self::walk).
+    pub fn walk_from(&self, session: u64) -> (Launch, u16) {
+        let place = self.flows().map_or(0, |flows| flows.enter(self.0.seed, session, 0));
+        self.walked(Launch { intended: Instant::ZERO, session, step: 0, place, visit: Visit::FIRST })
+    }
+
+    /// The request of a walk after `launch`, where `decide` decides conditions; `None`: that was the last.
+    pub fn walk_on(&self, launch: Launch, decide: Decide<'_>) -> Option<(Launch, u16)> {
+        let Launch { session, step, place, visit, .. } = launch;
+        let place = match self.flows() {
+            Some(flows) => flows.next(self.0.seed, session, step, place, decide)?,
+            None => ((step as usize + 1) < self.0.requests.len()).then_some(0)?,
         };
-        let label = move |launch: &Launch| flows.map_or(launch.step as u16, |flows| flows.request(launch.place));
-        std::iter::successors(Some(first), after).map(move |launch| (launch, label(&launch)))
+        Some(self.walked(Launch { step: step + 1, place, visit: visit.continued(), ..launch }))
+    }
+
+    fn walked(&self, launch: Launch) -> (Launch, u16) {
+        (launch, self.flows().map_or(launch.step as u16, |flows| flows.request(launch.place)))
     }
 }
 
 impl Mix {
+    /// What a session does if the request of this place fails; `None`: what the request says.
+    pub fn on_failure(&self, place: u16) -> Option<OnFailure> {
+        self.flows.as_ref()?.on_failure(place)
+    }
+
     /// The index of the request of `launch`.
     #[inline]
     pub fn choose(&self, launch: Launch) -> u16 {

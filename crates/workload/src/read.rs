@@ -1,6 +1,7 @@
 //! Reading a workload file.
 
 mod catalogue;
+mod condition;
 mod distribution;
 mod files;
 mod flow;
@@ -9,11 +10,12 @@ mod retry;
 mod script;
 mod sessions;
 mod sql;
+mod submit;
 mod target;
 mod variables;
 
 pub use files::digest;
-pub(super) use script::{beginning, has_group, usual_name};
+pub(super) use script::{beginning, has_group, searched, usual_name};
 
 use self::files::Named;
 use super::shape;
@@ -28,6 +30,7 @@ use super::{
     Draft, Generator, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode, Workload,
 };
 use crate::catalogue::Catalogue;
+use crate::condition::Condition;
 use crate::secret::SecretNames;
 use crate::template::Template;
 use crate::threshold::Threshold;
@@ -51,7 +54,8 @@ impl Workload {
         let root = Table::new(source, "", 0..0, root.get_ref(), &shape::WORKLOAD)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let files = Named::of(&root, files)?;
-        Reader { files, folder, catalogues: RefCell::default(), tables: RefCell::default() }.workload(&root)
+        let (catalogues, tables, conditions) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Reader { files, folder, catalogues, tables, conditions }.workload(&root)
     }
 }
 
@@ -63,6 +67,8 @@ struct Reader<'f> {
     catalogues: RefCell<HashMap<String, Arc<Catalogue>>>,
     /// The index of the `[[request]]` table of each request; a table with a catalogue makes several requests.
     tables: RefCell<Vec<usize>>,
+    /// The conditions of the flows.
+    conditions: RefCell<Vec<Condition>>,
 }
 
 impl Reader<'_> {
@@ -80,11 +86,18 @@ impl Reader<'_> {
         if duration == Nanos::ZERO {
             return Err(root.need("duration", "")?.mistake("must be longer than 0s"));
         }
-        let target =
-            root.get("target").map(|value| self.defaults(&value, target::target(&value, self.folder)?)).transpose()?;
+        let mut targets = match root.get("target") {
+            None => Vec::new(),
+            Some(value) if value.is_list() => value
+                .list()?
+                .iter()
+                .map(|value| self.defaults(value, target::target(value, self.folder)?))
+                .collect::<Result<Vec<_>, _>>()?,
+            Some(value) => vec![self.defaults(&value, target::target(&value, self.folder)?)?],
+        };
         let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
-        let path = target.as_ref().map_or("/", |target| &target.url.path);
-        let given = root.get("request").map(|value| self.requests(&value, path)).transpose()?;
+        let path = targets.first().map_or("/", |target| &target.url.path);
+        let given = root.get("request").map(|value| self.requests(&value, path, &targets)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);
         let flows = root.get("flow").map(|value| self.flows(&value, &requests)).transpose()?;
         let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
@@ -106,7 +119,8 @@ impl Reader<'_> {
             late: late(root)?,
             secret_names: secret_names(root)?,
             sessions,
-            target,
+            target: if targets.is_empty() { None } else { Some(targets.remove(0)) },
+            more_targets: targets,
             server: root.get("server").map(|value| self.server(&value, all_have_work)).transpose()?,
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
@@ -114,6 +128,7 @@ impl Reader<'_> {
             policies: root.get("policies").map(|value| policies(&value)).transpose()?,
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
+            conditions: self.conditions.take(),
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
         };
         Workload::checked(draft).map_err(|misfit| at(root, &self.tables.borrow(), misfit))

@@ -130,7 +130,7 @@ pub(super) const WAYS: [&str; 3] = ["open", "sessions", "closed"];
 /// Treatments of timestamps in whole seconds.
 pub(super) const STAMPS: [&str; 2] = ["spread", "as-recorded"];
 /// Values of `nth` other than a number.
-pub(super) const ANY_FOUND: [&str; 1] = ["random"];
+pub(super) const ANY_FOUND: [&str; 2] = ["last", "random"];
 
 /// Maximum of integers stored in 32 bits.
 const MAX_WHOLE: u64 = u32::MAX as u64;
@@ -165,7 +165,11 @@ pub(super) static WORKLOAD: Shape = shape(
             "Further names of headers, parameters, JSON members and variables with secret values, which are redacted.",
         ),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model: exactly one of open, closed, partly_open, replay."),
-        key("target", Kind::Table(&TARGET), "The server under test, for run."),
+        key(
+            "target",
+            Kind::Any(&[Kind::Table(&TARGET), List(&Kind::Table(&TARGET))]),
+            "The server under test, for run; or several, of which the first is the default.",
+        ),
         key("server", Kind::Table(&SERVER), "The modelled server, for serve, simulate and plan."),
         key(
             "station",

@@ -114,7 +114,7 @@ fn thresholds() -> Value {
     let limits = [
         (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
         (
-            format!(r"^\s*errors(?:\.rate)?{label}"),
+            format!(r"^\s*(?:errors(?:\.rate)?|checks\.failed){label}"),
             format!(r"\s*{NUMBER}\s*%?\s*"),
             "A bound of a share, such as \"< 0.1%\".",
         ),
