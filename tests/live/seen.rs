@@ -95,7 +95,7 @@ fn failures_are_recorded_and_printed_with_a_limit_per_kind() {
     assert_eq!(run.stderr.matches("-- page (session ").count(), kept.len(), "{run:?}");
     has(&run, &run.stderr, &["> Authorization: Bearer ***\n", "check failed: greeting\n"]);
     for exchange in &kept {
-        let (failed, answered) = (exchange.failed.as_ref().unwrap(), exchange.received.as_ref().unwrap());
+        let (failed, answered) = (&exchange.failed_checks[0], exchange.received.as_ref().unwrap());
         assert_eq!((failed.check.as_str(), exchange.reason.as_deref()), ("greeting", Some("greeting")));
         assert!(answered.body.as_ref().unwrap().len() <= 4096);
     }

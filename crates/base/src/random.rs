@@ -37,6 +37,8 @@ pub enum Purpose {
     Jitter = 10,
     /// How long a user waits for a response.
     Patience = 11,
+    /// Whether a condition of a flow holds, where no response decides.
+    Condition = 12,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
     /// In which order the cells of a sweep are visited.

@@ -35,8 +35,8 @@ pub struct Exchange {
     pub received: Option<Message>,
     /// Extracted values by name; `None` if nothing matched.
     pub extracted: Vec<(String, Option<String>)>,
-    /// The failed check.
-    pub failed: Option<FailedCheck>,
+    /// The failed checks, in the order of the workload.
+    pub failed_checks: Vec<FailedCheck>,
 }
 
 /// A request or response message.

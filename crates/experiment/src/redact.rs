@@ -53,8 +53,8 @@ fn value(name: &str, value: &mut Value, is_secret: bool, names: &SecretNames) {
         Value::String(text) => {
             let shown = match name {
                 _ if is_secret => blanked(text.value()),
-                "basic" => without_password(text.value()),
-                "bearer" => blanked(text.value()),
+                "basic" | "digest" => without_password(text.value()),
+                "bearer" | "access_key" | "secret_key" | "token" => blanked(text.value()),
                 "url" => in_text(&with_password(text.value(), REDACTED), names),
                 "proxy" => with_password(text.value(), REDACTED).into_owned(),
                 _ if SENT.contains(&name) => in_text(text.value(), names),
@@ -79,7 +79,7 @@ fn value(name: &str, value: &mut Value, is_secret: bool, names: &SecretNames) {
 
 /// Whether the keys of a table are names chosen by the author.
 fn is_named(table: &str) -> bool {
-    ["headers", "form", "variables"].contains(&table)
+    ["headers", "form", "variables", "fields", "add"].contains(&table)
 }
 
 /// Redacts a secret but keeps its authentication scheme. A secret that is only a template stays.

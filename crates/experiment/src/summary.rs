@@ -237,7 +237,7 @@ impl Summary {
                 .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.gaps.last();
         let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
-        let measured = measured.with_pages(workload.pages()).of_share(share.parts() > 1);
+        let measured = measured.with_pages(workload.pages()).with_checks(workload.checks()).of_share(share.parts() > 1);
         let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios);
         let thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {

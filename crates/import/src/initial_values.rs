@@ -78,10 +78,7 @@ fn names(text: &Template) -> Vec<String> {
 }
 
 fn auth_variables(auth: &Auth) -> Vec<String> {
-    match auth {
-        Auth::Basic(text) | Auth::Bearer(text) => names(text),
-        Auth::None => Vec::new(),
-    }
+    auth.templates().into_iter().flat_map(names).collect()
 }
 
 /// Whether a path through a flow reaches a request that uses `name` before a request that extracts it.

@@ -8,7 +8,7 @@ use offered_base::{InvalidValue, Nanos, Rate, visible};
 use offered_distributions::Distribution;
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Profile as Rates};
-use offered_schedule::flow::{self, Branches, Flows};
+use offered_schedule::flow::{self, Branches, Flows, Rules};
 use offered_schedule::{Closed, Length, Opening, Population, Sessions, Start};
 use offered_workload::Draft;
 use offered_workload::Workload;
@@ -166,6 +166,7 @@ impl Plan {
                     })?,
                     think: step.think.clone(),
                     next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, InvalidValue>>()?),
+                    rules: Rules::default(),
                 });
             }
         }

@@ -81,6 +81,15 @@ impl Poller {
         self.0.add(source.as_fd(), token)
     }
 
+    /// Registers another poller under `token`. It is reported as long as one of its sockets is ready.
+    ///
+    /// # Errors
+    /// The system refused: too many registrations.
+    pub fn add_poller(&self, inner: &Self, token: usize) -> io::Result<()> {
+        debug_assert_ne!(token, WAKE);
+        self.0.add_system(&inner.0, token)
+    }
+
     /// Removes `source`. Must be called before it is closed.
     ///
     /// # Errors
@@ -151,6 +160,26 @@ mod tests {
         poller.wait(Some(Nanos::from_secs(5)), &mut ready).unwrap();
         assert!(ready[0].readable && ready[0].closed);
         poller.remove(&near).unwrap();
+    }
+
+    #[test]
+    fn a_poller_is_ready_as_long_as_one_of_its_sockets_is() {
+        let (mut outer, mut inner) = (Poller::new().unwrap(), Poller::new().unwrap());
+        outer.add_poller(&inner, 3).unwrap();
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut ready = Vec::new();
+        outer.wait(Some(Nanos::ZERO), &mut ready).unwrap();
+        assert_eq!(ready, []);
+        inner.add(&near, 7).unwrap();
+        far.write_all(b"x").unwrap();
+        for _ in 0..2 {
+            outer.wait(Some(Nanos::from_secs(5)), &mut ready).unwrap();
+            assert_eq!(ready[0].token, 3);
+        }
+        inner.wait(Some(Nanos::ZERO), &mut ready).unwrap();
+        assert_eq!(ready[0].token, 7);
+        outer.wait(Some(Nanos::ZERO), &mut ready).unwrap();
+        assert_eq!(ready, []);
     }
 
     #[test]

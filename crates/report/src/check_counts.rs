@@ -5,8 +5,7 @@ use std::io;
 
 use offered_events::{Outcome, Recording};
 use offered_verify::CheckResult;
-use offered_workload::Request;
-use offered_workload::Workload;
+use offered_workload::{Request, Workload, failed_checks};
 use serde::{Deserialize, Serialize};
 
 /// A response check of one request, over the whole run.
@@ -21,7 +20,7 @@ pub struct CheckCounts {
     pub result: CheckResult,
     /// Responses to the request.
     pub responses: u64,
-    /// Responses that failed this check. Checks stop at the first failure.
+    /// Responses that failed this check.
     pub failed: u64,
 }
 
@@ -32,15 +31,18 @@ impl CheckCounts {
     /// The recording cannot be read.
     pub fn all(workload: &Workload, recording: &Recording) -> io::Result<Vec<Self>> {
         let mut answers: HashMap<&str, u64> = HashMap::new();
-        let mut failed: HashMap<(&str, String), u64> = HashMap::new();
+        let mut failed: HashMap<(&str, &str), u64> = HashMap::new();
+        let names: HashMap<String, Vec<String>> = workload.checks().into_iter().collect();
         recording.events.each(|event| {
             let Some(label) = recording.labels.get(usize::from(event.label)) else { return };
             if !event.outcome.is_response() {
                 return;
             }
             *answers.entry(label).or_default() += 1;
-            if let (Outcome::CheckFailed, Some(check)) = (event.outcome, &event.error) {
-                *failed.entry((label, check.to_string())).or_default() += 1;
+            if let (Outcome::CheckFailed, Some(names)) = (event.outcome, names.get(label)) {
+                for index in failed_checks::indexes(&event.why(), names) {
+                    *failed.entry((label, &names[index])).or_default() += 1;
+                }
             }
         })?;
         let of_request = |request: &'_ Request| {
@@ -49,7 +51,7 @@ impl CheckCounts {
         };
         let checks = |(request, check): (String, String)| {
             let answers = answers.get(request.as_str()).copied().unwrap_or_default();
-            let failed = failed.get(&(request.as_str(), check.clone())).copied().unwrap_or_default();
+            let failed = failed.get(&(request.as_str(), check.as_str())).copied().unwrap_or_default();
             let result = match (answers, failed) {
                 (0, _) => CheckResult::NotChecked,
                 (_, 0) => CheckResult::Passed,
@@ -84,7 +86,7 @@ mod tests {
         let events = vec![
             event(0, Outcome::Ok, None),
             event(0, Outcome::CheckFailed, Some("is fine")),
-            event(0, Outcome::CheckFailed, Some("is fine")),
+            event(0, Outcome::CheckFailed, Some("status = 200; is fine; extract id")),
             event(0, Outcome::Timeout, None),
             event(1, Outcome::Refused, None),
         ];
@@ -95,7 +97,7 @@ mod tests {
         assert_eq!(
             results,
             [
-                (names[0], CheckResult::Passed, 3, 0),
+                (names[0], CheckResult::Failed, 3, 1),
                 ("is fine", CheckResult::Failed, 3, 2),
                 ("there", CheckResult::NotChecked, 0, 0)
             ]

@@ -104,6 +104,12 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// A condition of a flow that cannot be decided.
+    #[error("a condition of a flow: {reason}")]
+    Condition {
+        /// The reason.
+        reason: String,
+    },
     /// A source address that cannot be used.
     #[error(
         "cannot connect from {source_address} (target.sources): {reason}; use addresses of this machine, IPv4 or IPv6 like the target"

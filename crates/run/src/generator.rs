@@ -130,7 +130,10 @@ impl Generator {
             (Load::Target, Some(target)) if workload.is_scripted() => Some(Arc::new(Script::new(&workload, target)?)),
             (Load::Target, _) => script::check_variables(workload.variables()).map(|()| None)?,
             // The mock server receives no text.
-            (Load::Mock(_), _) => None,
+            (Load::Mock(_), _) => {
+                workload.check_probabilities().map_err(|wrong| Error::Condition { reason: wrong.to_string() })?;
+                None
+            }
         };
         let backend = match load {
             Load::Target => {
@@ -234,13 +237,13 @@ impl Generator {
         let (Backend::Target(target), Some(script)) = (&self.backend, &self.script) else {
             return Err(Error::NoTarget);
         };
-        let (steps, stop) = ((0..sessions).flat_map(|session| self.workload.walk(session)), &self.stop);
+        let stop = &self.stop;
         let mut thread = ThreadResources::for_single_requests(stop)?;
         thread.limits = self.workload.time_limits();
         let events = with_protocol_setup!(target.protocol.clone(), setup => {
             let mut client = setup.connect(thread)?;
             client.start_at(Clock::start());
-            walk(self.scripted(client, script, 0), steps, stop)
+            walk(self.scripted(client, script, 0), &self.workload, sessions, stop)
         });
         let tls_mismatch = events.first().filter(|event| looks_like_tls(event)).and_then(|_| target.tls_mismatch());
         tls_mismatch.map_or(Ok(events), Err)
@@ -321,7 +324,7 @@ impl Generator {
             let ready = spawned.map_err(Error::from).and_then(|threads| {
                 ready_receiver.iter().take(threads.len()).collect::<Result<(), Error>>()?;
                 let (begins, ended, other) = (&clock, &ended, thread::Builder::new);
-                if let Some(every) = self.workload.target().and_then(Target::resolve_every) {
+                if let Some(every) = self.workload.targets().filter_map(Target::resolve_every).min() {
                     let target = target.clone();
                     other().spawn_scoped(scope, move || resolve_periodically(&target, begins.wait(), every, ended))?;
                 }
@@ -460,6 +463,7 @@ impl Generator {
             poller: Poller::new()?,
             worker: self.worker(thread) as u16,
             connections: self.limit(thread, self.workload.target().and_then(Target::connections)),
+            is_single: false,
             part_of_pool: &|connections| self.limit(thread, Some(connections)).unwrap_or(0),
             spin: self.spin(),
             limits: self.workload.time_limits(),
@@ -517,7 +521,7 @@ impl Generator {
 
 /// The limits on connections and requests in flight, with their keys.
 fn limits(workload: &Workload) -> Vec<(&'static str, u32)> {
-    let limits = workload.target().into_iter().flat_map(|t| {
+    let limits = workload.targets().flat_map(|t| {
         let smallest = t.pools().iter().map(|pool| pool.connections).min();
         [("connections", t.connections()), ("in_flight", t.in_flight()), ("the smallest of pools", smallest)]
     });

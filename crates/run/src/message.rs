@@ -21,6 +21,9 @@ pub(crate) struct OutgoingRequest {
     pub(crate) method: String,
     /// Path and query, percent-encoded.
     pub(crate) path: String,
+    /// The index of its target, and of the protocol client that carries it.
+    pub(crate) target: u16,
+    pub(crate) client: u16,
     /// Names and values, in order.
     pub(crate) headers: Vec<(String, String)>,
     /// The body; `None` sends no body and no length. Requests with the same constant body share its bytes.

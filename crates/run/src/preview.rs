@@ -28,7 +28,9 @@ pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exch
         let request = &workload.requests()[usize::from(label)];
         let error =
             |missing| Error::Request { name: request.name().to_owned(), reason: Halt::default().message(missing) };
-        let request_text = request_text(target, request, &script.for_preview(label, context).map_err(error)?);
+        let outgoing = script.for_preview(label, context).map_err(error)?;
+        let target = workload.targets().nth(outgoing.target.into()).unwrap_or(target);
+        let request_text = request_text(target, request, &outgoing);
         let mut redactor = script.redactor(context, None);
         learn_secrets(&mut redactor, &request_text);
         Ok(Exchange {

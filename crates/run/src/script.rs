@@ -6,12 +6,17 @@
 mod body;
 mod charset;
 mod checks;
+mod condition;
 mod cookies;
 mod decode;
+mod expression;
+mod form;
 mod locator;
 mod numbering;
+mod origin;
 mod redactor;
 mod request;
+mod signing;
 mod value;
 
 pub(crate) use checks::{Received, Rejection};
@@ -32,6 +37,10 @@ use offered_workload::{Call, Target, Workload};
 
 use self::body::Body;
 use self::checks::{Check, Extraction};
+use self::condition::Condition;
+use self::form::{Form, FormRequest};
+use self::origin::{Location, Origins};
+use self::signing::{Aws, Challenge};
 use self::value::{Text, Values};
 use crate::Error;
 use crate::message::OutgoingRequest;
@@ -41,22 +50,24 @@ use crate::message::OutgoingRequest;
 pub(crate) struct Script {
     values: Values,
     requests: Vec<ScriptedRequest>,
+    conditions: Vec<Condition>,
     /// The slots of extracted values that begin a path, so that they may be relative URLs.
     url_slots: HashSet<u16>,
     /// Whether some value depends on the visit of its user.
     pub(crate) counts_visits: bool,
-    /// Whether sessions keep cookies.
-    pub(crate) cookies: bool,
-    /// `http` or `https`, the `host:port`, and the host alone.
-    scheme: &'static str,
-    authority: String,
-    host: String,
+    origins: Origins,
 }
 
 /// One request of the script.
 #[derive(Debug)]
 struct ScriptedRequest {
     name: String,
+    /// The index of its target.
+    target: u16,
+    /// Whether it is a WebSocket message.
+    is_socket: bool,
+    /// Maximum number of consecutive redirects to follow.
+    redirects: u32,
     method: String,
     path: Path,
     headers: Vec<(String, Text)>,
@@ -70,11 +81,81 @@ struct ScriptedRequest {
     extract: Vec<Extraction>,
     /// Whether a check or an extraction reads the body.
     reads_body: bool,
+    /// The form that it submits.
+    form: Option<FormRequest>,
+    /// The requests that submit a form of its response.
+    forms: Vec<u16>,
     on_failure: OnFailure,
-    /// Maximum number of consecutive redirects to follow.
-    redirects: u32,
     objects: Option<Objects>,
     paths: Vec<Text>,
+}
+
+impl ScriptedRequest {
+    /// A request to `target`; `forms`: the requests that submit a form of its response.
+    fn new(
+        request: &offered_workload::Request,
+        target: &Target,
+        forms: Vec<u16>,
+        values: &Values,
+    ) -> Result<Self, Error> {
+        let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
+        let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+        if target.cookies() && sets_cookies {
+            let reason = "has a Cookie header, and target.cookies = true; remove one of the two";
+            return Err(invalid(reason.to_owned()));
+        }
+        let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
+        let auth = match request.auth_to(target) {
+            Some(Auth::Basic(pair)) => Some(Credentials::Basic(values.text(pair))),
+            Some(Auth::Bearer(token)) => Some(Credentials::Bearer(values.text(token))),
+            Some(Auth::Digest(pair)) => Some(Credentials::Digest(values.text(pair))),
+            Some(Auth::Aws(aws)) => Some(Credentials::Aws(Aws::new(aws, values))),
+            Some(Auth::None) | None => None,
+        };
+        let checks: Vec<Check> =
+            request.checks().iter().map(|c| Check::new(c, values)).collect::<Result<_, _>>().map_err(invalid)?;
+        let extract: Vec<Extraction> =
+            request.extract().iter().map(|e| Extraction::new(e, values)).collect::<Result<_, _>>().map_err(invalid)?;
+        let paths = request.objects().into_iter().flat_map(|objects| &objects.paths);
+        Ok(Self {
+            name: request.name().to_owned(),
+            target: request.target(),
+            is_socket: matches!(request.call(), Call::WebSocket(_)),
+            redirects: request.redirects_to(target),
+            method: request.method().to_owned(),
+            path: match request.one_of() {
+                Some(one_of) => Path::OneOf(one_of.clone()),
+                None => Path::Text(values.text(request.path())),
+            },
+            headers,
+            auth,
+            body: Body::new(request.body(), request.format(Some(target)), values).map_err(invalid)?,
+            parameters: match request.call() {
+                Call::Sql(sql) => {
+                    let given = sql.statements.iter().flat_map(|statement| &statement.parameters);
+                    given.map(|value| value.as_ref().map(|value| values.text(value))).collect()
+                }
+                Call::Http | Call::Grpc | Call::WebSocket(_) => Vec::new(),
+            },
+            awaited: match request.call() {
+                Call::WebSocket(chat) => {
+                    let own = chat.awaited.as_ref().filter(|pattern| pattern.text().is_none());
+                    own.map(|pattern| values.text(pattern))
+                }
+                _ => None,
+            },
+            reads_body: checks.iter().any(Check::reads_body)
+                || extract.iter().any(Extraction::reads_body)
+                || !forms.is_empty(),
+            form: request.submit().map(|form| FormRequest::new(form, values)).transpose().map_err(invalid)?,
+            forms,
+            checks,
+            extract,
+            on_failure: request.on_failure(),
+            paths: paths.map(|path: &Template| values.text(path)).collect(),
+            objects: request.objects().cloned(),
+        })
+    }
 }
 
 /// The path of a request.
@@ -90,6 +171,8 @@ enum Path {
 enum Credentials {
     Basic(Text),
     Bearer(Text),
+    Digest(Text),
+    Aws(Aws),
 }
 
 /// The state of a session from its responses: cookies and extracted values.
@@ -97,8 +180,12 @@ enum Credentials {
 pub(crate) struct SessionState {
     /// Extracted values, by slot.
     values: Vec<Option<Box<str>>>,
-    /// The path and query of the response that a value was extracted from, by slot; only of values that begin a path.
-    bases: HashMap<u16, Box<str>>,
+    /// The URL of the response that a value was extracted from, by slot; only of values that begin a path.
+    bases: HashMap<u16, Location>,
+    /// The forms of pages, or why there is none, by the request that submits them.
+    forms: HashMap<u16, Result<Form, String>>,
+    /// The last digest challenge of each target.
+    challenges: HashMap<u16, Challenge>,
     pub(crate) jar: CookieJar,
 }
 
@@ -157,63 +244,16 @@ impl Script {
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         check_variables(workload.variables())?;
         let values = Values::new(workload, RunId::of(unix_now()));
-        let requests = workload.requests().iter().map(|request| {
-            let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
-            let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-            if target.cookies() && sets_cookies {
-                let reason = "has a Cookie header, and target.cookies = true; remove one of the two";
-                return Err(invalid(reason.to_owned()));
-            }
-            let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
-            let auth = match request.auth_to(target) {
-                Some(Auth::Basic(pair)) => Some(Credentials::Basic(values.text(pair))),
-                Some(Auth::Bearer(token)) => Some(Credentials::Bearer(values.text(token))),
-                Some(Auth::None) | None => None,
-            };
-            let checks: Vec<Check> =
-                request.checks().iter().map(|c| Check::new(c, &values)).collect::<Result<_, _>>().map_err(invalid)?;
-            let extract: Vec<Extraction> = request
-                .extract()
-                .iter()
-                .map(|e| Extraction::new(e, &values))
-                .collect::<Result<_, _>>()
-                .map_err(invalid)?;
-            let paths = request.objects().into_iter().flat_map(|objects| &objects.paths);
-            Ok(ScriptedRequest {
-                name: request.name().to_owned(),
-                method: request.method().to_owned(),
-                path: match request.one_of() {
-                    Some(one_of) => Path::OneOf(one_of.clone()),
-                    None => Path::Text(values.text(request.path())),
-                },
-                headers,
-                auth,
-                body: Body::new(request.body(), request.format(Some(target)), &values).map_err(invalid)?,
-                parameters: match request.call() {
-                    Call::Sql(sql) => {
-                        let given = sql.statements.iter().flat_map(|statement| &statement.parameters);
-                        given.map(|value| value.as_ref().map(|value| values.text(value))).collect()
-                    }
-                    Call::Http | Call::Grpc | Call::WebSocket(_) => Vec::new(),
-                },
-                awaited: match request.call() {
-                    Call::WebSocket(chat) => {
-                        let own = chat.awaited.as_ref().filter(|pattern| pattern.text().is_none());
-                        own.map(|pattern| values.text(pattern))
-                    }
-                    _ => None,
-                },
-                reads_body: checks.iter().any(Check::reads_body) || extract.iter().any(Extraction::reads_body),
-                checks,
-                extract,
-                on_failure: request.on_failure(),
-                redirects: request.redirects_to(target),
-                paths: paths.map(|path: &Template| values.text(path)).collect(),
-                objects: request.objects().cloned(),
-            })
+        let mut forms: Vec<Vec<u16>> = vec![Vec::new(); workload.requests().len()];
+        for submitted in 0..forms.len() {
+            workload.form_pages(submitted).into_iter().for_each(|page| forms[page].push(submitted as u16));
+        }
+        let requests = workload.requests().iter().zip(forms).map(|(request, forms)| {
+            ScriptedRequest::new(request, workload.target_of(request).unwrap_or(target), forms, &values)
         });
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;
-        let host = target.url().host();
+        let conditions: Result<Vec<_>, String> =
+            workload.conditions().iter().map(|condition| Condition::new(condition, &values)).collect();
         let own = requests.iter().filter_map(|request| match &request.path {
             Path::Text(path) => Some(path),
             Path::OneOf(_) => None,
@@ -223,12 +263,10 @@ impl Script {
             url_slots: paths.filter_map(Text::first_slot).collect(),
             counts_visits: workload.renews()
                 || (values.has_users() && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
+            conditions: conditions.map_err(|reason| Error::Condition { reason })?,
             values,
             requests,
-            cookies: target.cookies(),
-            scheme: if target.url().secure { "https" } else { "http" },
-            authority: host.clone(),
-            host: host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name).trim_matches(['[', ']']).to_owned(),
+            origins: Origins::new(workload),
         })
     }
 
@@ -242,12 +280,26 @@ impl Script {
     /// # Errors
     /// Another value is missing.
     pub(crate) fn for_preview(&self, label: u16, context: RequestContext) -> Result<OutgoingRequest, MissingValue> {
-        let mut outgoing = self.request(label, context, Some(&self.values.for_preview()), Instant::ZERO)?;
+        let state = self.values.for_preview();
+        if let Some(form) = &self.requests[usize::from(label)].form {
+            return self.unserved_form(label, form, context, &state);
+        }
+        let mut outgoing = self.request(label, context, Some(&state), Instant::ZERO)?;
         for name in self.values.names() {
             // Paths have the braces percent-encoded.
             outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(outgoing)
+    }
+
+    /// Whether flows have conditions.
+    pub(crate) fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
+    /// The maximum number of consecutive redirects that request `label` follows.
+    pub(crate) fn redirects(&self, label: u16) -> u32 {
+        self.requests[usize::from(label)].redirects
     }
 
     /// The name of request `label`.
@@ -258,11 +310,6 @@ impl Script {
     /// What a session does after request `label` fails.
     pub(crate) fn on_failure(&self, label: u16) -> OnFailure {
         self.requests[usize::from(label)].on_failure
-    }
-
-    /// Maximum number of consecutive redirects of request `label` to follow.
-    pub(crate) fn redirects(&self, label: u16) -> u32 {
-        self.requests[usize::from(label)].redirects
     }
 
     /// The objects that are fetched with request `label`.

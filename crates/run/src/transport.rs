@@ -30,6 +30,7 @@ mod protocol_client;
 mod reading;
 mod route;
 mod scripted;
+mod several;
 mod socket;
 mod stream;
 mod timers;
@@ -50,6 +51,7 @@ pub(crate) use unscripted::{Requests, prepare_requests};
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::Launch;
+use offered_workload::script::OnFailure;
 
 /// How long before a scheduled request a precise wait stops sleeping: longer than nearly all wake-up delays of an idle
 /// machine.
@@ -96,10 +98,16 @@ pub(crate) trait Transport: Client<Vec<Event>> {
     /// else from a later [`wait`](Client::wait) or [`cancel_all`](Client::cancel_all).
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant;
 
-    /// Whether `event` ends its session early.
+    /// Whether `event` ends its session early. `on_failure` overrides what its request says.
     #[inline]
-    fn ends_session(&self, _event: &Event) -> bool {
+    fn ends_session(&self, _event: &Event, _on_failure: Option<OnFailure>) -> bool {
         false
+    }
+
+    /// Whether condition `number` of the flows holds for the session of `event`, its last one; `None`: nothing is known of it.
+    #[inline]
+    fn decide(&self, _number: u16, _event: &Event) -> Option<bool> {
+        None
     }
 }
 

@@ -5,48 +5,45 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use offered_base::Nanos;
 use offered_events::Event;
 use offered_schedule::Launch;
+use offered_workload::Workload;
 
 use crate::transport::Transport;
 
 /// Interval at which a request to stop is polled.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 
-/// Sends the requests of `steps`, session by session, each as soon as the one before is complete. Skips the rest of a
-/// session that a failure ends, and everything once `stop` is set. Returns the events in order.
-pub(crate) fn walk(
-    mut transport: impl Transport,
-    steps: impl Iterator<Item = (Launch, u16)>,
-    stop: &AtomicBool,
-) -> Vec<Event> {
+/// Sends the requests of the first `sessions` sessions of `workload`, session by session, each as soon as the one before is complete.
+/// Skips the rest of a session that a failure ends, and everything once `stop` is set. Returns the events in order.
+pub(crate) fn walk(mut transport: impl Transport, workload: &Workload, sessions: u64, stop: &AtomicBool) -> Vec<Event> {
     let mut all: Vec<Event> = Vec::new();
-    // The session that a failure has ended.
-    let mut ended = None;
-    let mut session: Option<u64> = None;
-    for ((launch, label), sequence) in steps.zip(0..) {
-        if let Some(previous) = session.filter(|session| *session != launch.session) {
-            transport.close_session(previous);
-        }
-        session = Some(launch.session);
-        if ended == session {
-            continue;
-        }
-        let mut events = Vec::new();
-        transport.send(Launch { intended: transport.now(), ..launch }, label, sequence, &mut events);
-        while events.last().is_none_or(|event| event.object > 0) {
-            let now = transport.now();
-            transport.wait(now + POLL_INTERVAL, &mut events);
+    let mut sequence = 0;
+    for session in 0..sessions {
+        let mut next = Some(workload.walk_from(session));
+        while let Some((launch, label)) = next {
+            let mut events = Vec::new();
+            transport.send(Launch { intended: transport.now(), ..launch }, label, sequence, &mut events);
+            sequence += 1;
+            while events.last().is_none_or(|event| event.object > 0) {
+                let now = transport.now();
+                transport.wait(now + POLL_INTERVAL, &mut events);
+                if stop.load(Relaxed) {
+                    transport.cancel_all(&mut events);
+                }
+            }
+            let on_failure = workload.flows().and_then(|flows| flows.on_failure(launch.place));
+            next = events
+                .last()
+                .filter(|event| !transport.ends_session(event, on_failure))
+                .and_then(|event| workload.walk_on(launch, &mut |number| transport.decide(number, event)));
+            all.append(&mut events);
             if stop.load(Relaxed) {
-                transport.cancel_all(&mut events);
+                break;
             }
         }
-        ended = events.last().filter(|event| transport.ends_session(event)).map(|event| event.session);
-        all.append(&mut events);
+        transport.close_session(session);
         if stop.load(Relaxed) {
             break;
         }
-    }
-    if let Some(last) = session {
-        transport.close_session(last);
     }
     transport.finish();
     all
@@ -58,7 +55,6 @@ mod tests {
     use crate::transport::Mock;
     use offered_distributions::Distribution;
     use offered_events::Outcome;
-    use offered_workload::Workload;
 
     fn workload(text: &str) -> Workload {
         let text = format!("duration = \"10s\"\nseed = 3\ntarget.url = \"http://h/\"\n{text}");
@@ -66,9 +62,8 @@ mod tests {
     }
 
     fn labels(workload: &Workload, sessions: u64) -> Vec<(u64, u32, u16)> {
-        let steps = (0..sessions).flat_map(|session| workload.walk(session));
         let mock = Mock::new(workload.seed(), Distribution::constant(0.01).unwrap(), 0);
-        let events = walk(mock, steps, &AtomicBool::new(false));
+        let events = walk(mock, workload, sessions, &AtomicBool::new(false));
         assert!(events.iter().all(|event| event.outcome == Outcome::Ok));
         assert!(events.is_sorted_by(|a, b| a.done <= b.sent), "one after another");
         events.iter().map(|event| (event.session, event.step, event.label)).collect()
@@ -104,7 +99,7 @@ mod tests {
     fn a_stop_cancels_the_request_in_flight() {
         let workload = workload("arrivals.closed.users = 1\nrequest = [{ get = \"/a\" }, { get = \"/b\" }]");
         let mock = Mock::new(workload.seed(), Distribution::constant(1000.0).unwrap(), 0);
-        let events = walk(mock, workload.walk(0), &AtomicBool::new(true));
+        let events = walk(mock, &workload, 1, &AtomicBool::new(true));
         assert_eq!(events.iter().map(|event| event.outcome).collect::<Vec<_>>(), [Outcome::Cut]);
     }
 }

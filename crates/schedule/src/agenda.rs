@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::arrivals::Arrivals;
 use crate::closed::{Closed, Pace, Start};
 use crate::count::Count;
-use crate::flow::Flows;
+use crate::flow::{Decide, Flows};
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::population::Population;
@@ -162,7 +162,7 @@ impl SessionRule {
 
     /// The next request of the session of `launch`, which completed at `done`; `None`: the session leaves.
     #[inline]
-    fn after(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
+    fn after(&mut self, seed: Seed, launch: Launch, done: Instant, decide: Decide<'_>) -> Option<NextLaunch> {
         let Launch { session, step, place, visit, .. } = launch;
         let mut after = After::Returns;
         let (think, place, visit) = match self {
@@ -173,7 +173,7 @@ impl SessionRule {
             Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.continued()),
             Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.continued()),
             Self::Flowing { think, flows, visits, renews } => {
-                let (next, visit) = match flows.next(seed, session, step, place) {
+                let (next, visit) = match flows.next(seed, session, step, place, decide) {
                     Some(next) => (next, visit.continued()),
                     None => {
                         after = if *renews { After::Renewed } else { After::Returns };
@@ -183,12 +183,12 @@ impl SessionRule {
                 (flows.think(think, seed, session, step + 1, place), next, visit)
             }
             Self::Paced(rule, paced) => {
-                let next = rule.after(seed, launch, done)?;
+                let next = rule.after(seed, launch, done, decide)?;
                 return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
             Self::Leaving(rule, population, finish) => {
                 return rule
-                    .after(seed, launch, done)
+                    .after(seed, launch, done, decide)
                     .filter(|next| next.is_before(population.stay(session).1, *finish));
             }
         };
@@ -199,7 +199,7 @@ impl SessionRule {
     fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
         let Launch { session, step, place, visit, .. } = launch;
         match self {
-            Self::User { .. } => self.after(seed, launch, done),
+            Self::User { .. } => self.after(seed, launch, done, &mut |_| None),
             Self::Flowing { think, flows, visits, .. } => {
                 let visit = visit.next(*visits)?;
                 let intended = done + flows.think(think, seed, session, step + 1, place);
@@ -247,7 +247,7 @@ struct ShareArrivals {
 enum Source {
     Process(Box<Arrivals>),
     /// Up to an instant.
-    Trace(Replay, Instant),
+    Trace(Box<Replay>, Instant),
 }
 
 impl Iterator for ShareArrivals {
@@ -333,7 +333,9 @@ impl Agenda {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
                         agenda.returning = users.filter_map(|user| closed.first(seed, user)).collect();
                     }
-                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone(), end)),
+                    ReplayMode::Open | ReplayMode::Sessions { .. } => {
+                        agenda.arrive(Source::Trace(Box::new(replay.clone()), end));
+                    }
                 }
                 agenda.sessions = Some(SessionRule::Recorded(replay.clone()));
             }
@@ -489,11 +491,17 @@ impl Agenda {
     /// Reports that `launch` completed, failed or was not sent at `done`. Schedules the next request of its session.
     #[inline]
     pub fn completed(&mut self, launch: Launch, done: Instant) -> After {
+        self.decided(launch, done, &mut |_| None)
+    }
+
+    /// The same; `decide` decides the conditions of its flow. [`Agenda::completed`] draws them by their probabilities.
+    #[inline]
+    pub fn decided(&mut self, launch: Launch, done: Instant, decide: Decide<'_>) -> After {
         if let Some(merged) = &mut self.merged {
-            return merged.completed(launch, done);
+            return merged.decided(launch, done, decide);
         }
         let Some(rule) = &mut self.sessions else { return After::Leaves };
-        let next = rule.after(self.seed, launch, done);
+        let next = rule.after(self.seed, launch, done, decide);
         self.come_back(launch, next)
     }
 

@@ -4,6 +4,7 @@
 //! times has three places. From each place the session moves to another or leaves. The next place is a function of (seed, session, step)
 //! and the current place, so a scheduled request carries its place, and no other state is stored.
 
+mod rules;
 mod visits;
 
 use std::collections::HashSet;
@@ -12,6 +13,8 @@ use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
+
+pub use self::rules::{Condition, Decide, OnFailure, Rules};
 
 /// The flows of a workload, and the chain they make.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +57,8 @@ pub struct Step {
     pub think: Option<Distribution>,
     /// The next steps after the last repetition.
     pub next: Branches,
+    /// Its conditions.
+    pub rules: Rules,
 }
 
 /// The branch that leaves the flow; a reserved name for steps.
@@ -149,9 +154,15 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
                 flow.name, flow.start
             ));
         }
+        if steps[usize::from(flow.start)].rules.only_if.is_some() {
+            return wrong(format!(
+                "flow `{}` begins with a step that has a condition, before any response; put `if` or `switch` on a later step",
+                flow.name
+            ));
+        }
         let mut names = HashSet::new();
         for step in own {
-            let Step { name, repeat, next: Branches(ways), .. } = step;
+            let Step { name, repeat, next: Branches(ways), rules, .. } = step;
             if name == LEAVE {
                 return wrong(format!(
                     "`{LEAVE}` is the reserved branch that leaves a flow; choose another name for the step"
@@ -169,7 +180,8 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
             if ways.is_empty() || ways.iter().any(|way| !way.probability.is_finite()) {
                 return wrong(format!("step `{name}` of flow `{}` has no branch with a weight above zero", flow.name));
             }
-            if let Some(to) = ways.iter().filter_map(|way| way.to).find(|to| !is_own(*to)) {
+            let switched = rules.switch.iter().filter_map(|(_, to)| *to);
+            if let Some(to) = ways.iter().filter_map(|way| way.to).chain(switched).find(|to| !is_own(*to)) {
                 return wrong(format!("step `{name}` leads to step {to}, which is not in flow `{}`", flow.name));
             }
         }
@@ -211,7 +223,7 @@ impl Flows {
                 flows.all[usize::from(step.flow)].name
             ))
         })?;
-        flows.visits = runs.iter().zip(&flows.steps).map(|(runs, step)| runs * f64::from(step.repeat)).collect();
+        flows.visits = runs.iter().zip(&flows.steps).map(|(runs, step)| runs * step.mean_repeats()).collect();
         Ok(flows)
     }
 
@@ -302,15 +314,43 @@ impl Flows {
         self.first[usize::from(begun.expect("a visit begins somewhere"))]
     }
 
-    /// Where `session` goes from `place`, where it made request `step`; `None`: it leaves.
-    pub fn next(&self, seed: Seed, session: u64, step: u32, place: u16) -> Option<u16> {
+    /// Where `session` goes from `place`, where it made request `step`; `None`: it leaves. `decide` decides conditions.
+    pub fn next(&self, seed: Seed, session: u64, step: u32, place: u16, decide: Decide<'_>) -> Option<u16> {
         let here = self.places[usize::from(place)];
-        if self.places.get(usize::from(place) + 1) == Some(&here) {
+        let Step { next, rules, .. } = &self.steps[usize::from(here)];
+        let mut holds = |condition: Condition| condition.holds(seed, session, step, &mut *decide);
+        if self.places.get(usize::from(place) + 1) == Some(&here) && !rules.until.is_some_and(&mut holds) {
             return Some(place + 1);
         }
-        let next = &self.steps[usize::from(here)].next;
-        let to = next.choose(seed.at(Purpose::Length, session, step).uniform())?;
-        Some(self.first[usize::from(to)])
+        let switched = rules.switch.iter().find(|(condition, _)| holds(*condition)).map(|(_, to)| *to);
+        let mut to = match switched {
+            Some(to) => to?,
+            None => next.choose(seed.at(Purpose::Length, session, step).uniform())?,
+        };
+        for skipped in 0..self.steps.len() {
+            let Step { next, rules, .. } = &self.steps[usize::from(to)];
+            if rules.only_if.is_none_or(&mut holds) {
+                return Some(self.first[usize::from(to)]);
+            }
+            to = next.choose(rules::uniform(seed, session, step, u16::MAX - skipped as u16))?;
+        }
+        None
+    }
+
+    /// The steps that may follow step number `step` of [`Flows::steps`] (`None`: the session leaves), with their expected probabilities.
+    pub fn followers(&self, step: u16) -> Vec<(Option<u16>, f64)> {
+        rules::followers(&self.steps, &self.steps[usize::from(step)])
+    }
+
+    /// What a session does if the request at `place` fails; `None`: what the request says.
+    pub fn on_failure(&self, place: u16) -> Option<OnFailure> {
+        self.step(place).rules.on_failure
+    }
+
+    /// The first step with a condition that states no probability.
+    pub fn unstated(&self) -> Option<&Step> {
+        let is_unstated = |step: &&Step| step.rules.conditions().any(|condition| condition.probability.is_none());
+        self.steps.iter().find(is_unstated)
     }
 
     /// The think time of `session` at `place`, before its request `step`; `otherwise` is the distribution for steps without one.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::agenda::{After, Agenda};
-use crate::flow::Flows;
+use crate::flow::{Decide, Flows};
 use crate::launch::Launch;
 use crate::sessions::Sessions;
 use offered_base::random::Seed;
@@ -156,9 +156,9 @@ impl MergedAgenda {
         (&mut self.agendas[number], own, done.earlier(start))
     }
 
-    pub(crate) fn completed(&mut self, launch: Launch, done: Instant) -> After {
+    pub(crate) fn decided(&mut self, launch: Launch, done: Instant, decide: Decide<'_>) -> After {
         let (agenda, launch, done) = self.own(launch, done);
-        agenda.completed(launch, done)
+        agenda.decided(launch, done, decide)
     }
 
     pub(crate) fn broken_off(&mut self, launch: Launch, done: Instant) -> After {

@@ -31,6 +31,7 @@ impl ServiceDemands {
     /// The workload has neither a `[server]` (or `[[station]]`s) nor a distribution for every request, or all demands
     /// are zero.
     pub fn new(workload: &Workload) -> Result<Self, InvalidValue> {
+        workload.check_probabilities()?;
         let works = workload.works();
         let distributions = (0u16..).zip(workload.requests()).map(|(label, request)| {
             works.distribution(label).cloned().ok_or_else(|| {

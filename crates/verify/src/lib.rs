@@ -96,7 +96,7 @@ pub use expected_arrivals::ExpectedArrivals;
 pub use generator_error::{GeneratorError, PercentileError};
 pub use incomplete::{Incomplete, IncompleteCause};
 pub use interim::{InterimStats, InterimVerdict, interim_verdict};
-pub use measured::{BatchedTimes, Measurements};
+pub use measured::{BatchedTimes, Measurements, check_outcomes};
 pub use merge::merge;
 pub use not_sent::{NotSent, NotSentReason};
 pub use own_schedule::OwnSchedule;

@@ -1,5 +1,6 @@
 //! Metrics of a run, with confidence intervals: for thresholds, and for curves through several runs.
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
+use offered_workload::failed_checks;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 
 use crate::pages::{self, Object};
@@ -26,6 +28,8 @@ pub struct Measurements<'a> {
     gaps: &'a [TimeStats],
     /// The names of the requests that load objects, as far as they are known.
     pages: Vec<String>,
+    /// The names of the checks of requests, by the names of the requests.
+    checks: HashMap<String, Vec<String>>,
     from: Instant,
     to: Instant,
     /// Whether the recording is only one worker's share of a run.
@@ -45,15 +49,8 @@ impl<'a> Measurements<'a> {
         let stopped = recording.generator.as_ref().is_some_and(|evidence| evidence.stopped);
         let last = recording.events.extent().last_intended.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
-        Self {
-            recording,
-            gaps,
-            pages: Vec::new(),
-            from: counted.start,
-            to: to.max(counted.start),
-            is_share: false,
-            scenarios: None,
-        }
+        let (from, to) = (counted.start, to.max(counted.start));
+        Self { recording, gaps, pages: Vec::new(), checks: HashMap::new(), from, to, is_share: false, scenarios: None }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
@@ -80,6 +77,12 @@ impl<'a> Measurements<'a> {
         own.estimate(&Metric { label: None, ..metric.clone() })
     }
 
+    /// Sets the names of the checks of requests, each with the name of its request.
+    #[must_use]
+    pub fn with_checks(self, checks: Vec<(String, Vec<String>)>) -> Self {
+        Self { checks: checks.into_iter().collect(), ..self }
+    }
+
     /// Declares that the recording is only one worker's share of a run: thresholds on rates and gaps need all workers.
     #[must_use]
     pub fn of_share(self, is_share: bool) -> Self {
@@ -103,6 +106,7 @@ impl<'a> Measurements<'a> {
     pub fn estimate(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
         let label = match &metric.label {
             None => None,
+            Some(_) if metric.quantity == Quantity::ChecksFailed => None,
             Some(label) => match self.recording.labels.iter().position(|name| name == label) {
                 None => return self.of_scenario(label, metric),
                 Some(label) => Some(label as u16),
@@ -153,6 +157,7 @@ impl<'a> Measurements<'a> {
                 })?;
                 failed.rate()
             }
+            Quantity::ChecksFailed => self.failed_checks(metric.label.as_deref())?,
             Quantity::ThroughputRate => self.completion_rate(Outcome::is_response, label)?,
             Quantity::GoodputRate => self.completion_rate(|outcome| outcome == Outcome::Ok, label)?,
             Quantity::AttemptsPerRequest => self.attempts_per_request(label)?,
@@ -161,6 +166,19 @@ impl<'a> Measurements<'a> {
                 .gaps(metric)
                 .and_then(|gaps| Some(Estimate { value: gaps.cov, low: gaps.cov_low?, high: gaps.cov_high? })),
         })
+    }
+
+    /// The fraction of checks that failed, of the checks of this name or of all.
+    fn failed_checks(&self, name: Option<&str>) -> io::Result<Option<Estimate>> {
+        let mut failed = FailureRate::default();
+        self.recording.events.each(|event| {
+            let label = self.recording.labels.get(usize::from(event.label));
+            let names = label.and_then(|label| self.checks.get(label)).filter(|_| event.object == 0);
+            if let (Some(part), Some(names)) = (self.part(event.intended), names) {
+                check_outcomes(event, names, name).for_each(|outcome| failed.add(part, outcome));
+            }
+        })?;
+        Ok(failed.rate())
     }
 
     /// The statistic of the time that last bytes of responses waited to be read, in seconds, for the label of `metric`; `None` if it
@@ -269,6 +287,21 @@ impl<'a> Measurements<'a> {
             Some(label) => labels.iter().find(|row| row.label == *label),
         }
     }
+}
+
+/// The outcomes of the checks of a response, of those of this name or of all; none without a response.
+pub fn check_outcomes<'a>(
+    event: &'a Event,
+    names: &'a [String],
+    name: Option<&'a str>,
+) -> impl Iterator<Item = Outcome> + 'a {
+    let failed: Vec<usize> = match event.outcome {
+        Outcome::CheckFailed => failed_checks::indexes(&event.why(), names).collect(),
+        _ => Vec::new(),
+    };
+    let checked = names.iter().enumerate().filter(|_| event.outcome.is_response());
+    let checked = checked.filter(move |(_, check)| name.is_none_or(|name| name == *check));
+    checked.map(move |(index, _)| if failed.contains(&index) { Outcome::CheckFailed } else { Outcome::Ok })
 }
 
 /// Stands for the infinite time of a failed request.

@@ -122,7 +122,7 @@ fn possible_range(
             if failed { 0.0 } else { (value - twice * late).max(0.0) }
         }
         // Stronger bunching might have made any of the requests fail.
-        Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors => {
+        Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
             return Ok(Some([if bunched { 0.0 } else { value }, if fewer { 1.0 } else { value }]));
         }
         // The load is as specified; otherwise the run fails for other reasons than lateness.

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use offered_base::{Difference, Nanos};
 use offered_events::{Event, Outcome};
 use offered_stats::summary::quantile_at;
-use offered_verify::{Object, ThresholdResult, page_response};
+use offered_verify::{Object, ThresholdResult, check_outcomes, page_response};
 use offered_workload::Threshold;
 use offered_workload::threshold::{Quantity, Statistic, Unit};
 
@@ -24,20 +24,32 @@ pub(crate) struct ThresholdTracker {
     attempts: u64,
     /// Whether each label is a page, that is, a request with objects.
     pages: Vec<bool>,
+    /// The names of the checks of each label.
+    checks: Vec<Vec<String>>,
 }
 
 impl ThresholdTracker {
-    /// Creates a tracker for each threshold, except thresholds on unknown requests. `labels` are all requests, `pages` those with objects.
-    pub(crate) fn all(thresholds: &[Threshold], labels: &[String], pages: &[String]) -> Vec<Self> {
+    /// Creates a tracker for each threshold, except thresholds on unknown requests. `labels` are all requests, `pages` those with objects,
+    /// `checks` the names of the checks of those that have any.
+    pub(crate) fn all(
+        thresholds: &[Threshold],
+        labels: &[String],
+        pages: &[String],
+        checks: &[(String, Vec<String>)],
+    ) -> Vec<Self> {
         let pages: Vec<bool> = labels.iter().map(|label| pages.contains(label)).collect();
+        let of_label =
+            |label| checks.iter().find(|(name, _)| name == label).map_or_else(Vec::new, |(_, all)| all.clone());
+        let checks: Vec<Vec<String>> = labels.iter().map(of_label).collect();
         let tracker = |threshold: &Threshold| {
             let label = match &threshold.metric.label {
                 None => None,
+                Some(_) if threshold.metric.quantity == Quantity::ChecksFailed => None,
                 Some(label) => Some(labels.iter().position(|name| name == label)? as u16),
             };
             let times = Histogram::new(3).expect("three digits are allowed");
-            let (threshold, pages) = (threshold.clone(), pages.clone());
-            Some(Self { threshold, label, times, failed: 0, completed: 0, sent: 0, attempts: 0, pages })
+            let (threshold, pages, checks) = (threshold.clone(), pages.clone(), checks.clone());
+            Some(Self { threshold, label, times, failed: 0, completed: 0, sent: 0, attempts: 0, pages, checks })
         };
         thresholds.iter().filter_map(tracker).collect()
     }
@@ -58,6 +70,14 @@ impl ThresholdTracker {
                 self.add_outcome(event.outcome, page_response(event, objects));
             }
             Quantity::Page(_) | Quantity::PageErrors => {}
+            Quantity::ChecksFailed => {
+                let names = self.checks.get(usize::from(event.label)).map_or(&[][..], Vec::as_slice);
+                let name = self.threshold.metric.label.as_deref();
+                let outcomes: Vec<Outcome> = check_outcomes(event, names, name).collect();
+                for outcome in outcomes {
+                    self.add_outcome(outcome, event.service());
+                }
+            }
             Quantity::Lateness(_) if event.outcome == Outcome::Cut => {}
             Quantity::Lateness(_) => self.record(event.lateness()),
             Quantity::AttemptsPerRequest => {
@@ -100,7 +120,7 @@ impl ThresholdTracker {
             Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) | Quantity::Lateness(statistic) => {
                 self.time(statistic, 0)
             }
-            Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors => {
+            Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
                 let all = self.failed + self.times.len();
                 (all > 0).then(|| self.failed as f64 / all as f64)
             }
@@ -138,7 +158,7 @@ mod tests {
     fn a_page_counts_with_its_objects_or_as_failed() {
         let labels = ["page".to_owned(), "plain".to_owned()];
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1]);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], &[]);
             let mut joined = ObjectJoiner::default();
             for i in 0..100u64 {
                 let intended = Instant::from_millis(i);
@@ -169,7 +189,7 @@ mod tests {
     fn failed_requests_count_as_infinitely_long() {
         let of = |text: &str, failed: usize| {
             let labels = ["home".to_owned(), "buy".to_owned()];
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[]);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &[]);
             let tracker = &mut trackers[0];
             for i in 0..100usize {
                 let at = Instant::from_millis(i as u64);
@@ -187,6 +207,30 @@ mod tests {
         assert_eq!(of("errors{buy} < 5%", 10), (0.1, CheckResult::Failed));
         assert_eq!(of("throughput > 1/s", 10), (10.0, CheckResult::Passed));
         assert_eq!(of("arrivals.rate > 90/s", 0), (99.0, CheckResult::Passed));
-        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[]).is_empty());
+        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], &[]).is_empty());
+    }
+
+    #[test]
+    fn checks_are_counted_by_name() {
+        let (labels, checks) =
+            (["a".to_owned(), "b".to_owned()], [("a".to_owned(), vec!["x".to_owned(), "y".to_owned()])]);
+        let value_of = |text: &str| {
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &checks);
+            for (label, outcome, error) in [
+                (0, Outcome::Ok, None),
+                (0, Outcome::CheckFailed, Some("x; y")),
+                (0, Outcome::CheckFailed, Some("y")),
+                (0, Outcome::Timeout, None),
+                (1, Outcome::Ok, None),
+            ] {
+                let at = Instant::from_millis(1);
+                let event = Event { sent: Some(at), done: Some(at), outcome, label, ..Event::at(at) };
+                trackers[0].add(&Event { error: error.map(Into::into), ..event }, &[]);
+            }
+            trackers[0].result(Nanos::from_secs(10), None, None).value
+        };
+        assert_eq!(value_of("checks.failed < 1%"), Some(0.5));
+        assert_eq!(value_of("checks.failed{x} < 1%"), Some(1.0 / 3.0));
+        assert_eq!(value_of("checks.failed{y} < 1%"), Some(2.0 / 3.0));
     }
 }

@@ -1,23 +1,26 @@
 //! Whether the parts of a workload fit together.
 
 mod arrivals;
+mod fill;
 mod parts;
 
 use std::collections::HashSet;
 
 use super::policies::SHORTEST;
-use super::request::{check_headers, check_once};
+use super::request::{check_headers, check_once, check_path};
 use super::retry::check_attempts;
-use super::script::{Auth, Body, Content, Extraction, Find, Source, Test, Variable};
+use super::script::{Body, Extraction, Find, Source, Test};
 use super::{
-    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names, scenario,
+    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Submit, Target, Tls, Workload, names, scenario,
 };
-use crate::template::{Name, Piece, Template, in_url};
-use crate::threshold::Threshold;
+use crate::template::{Piece, Template};
+use crate::threshold::{Quantity, Threshold};
+use crate::{composed, submit};
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
 use offered_schedule::{Scenarios, Sessions};
 
+use self::fill::{fill, unfill};
 pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
 
 /// A conflict between the parts of a workload, and its place.
@@ -76,26 +79,31 @@ impl Workload {
             .or_else(|wrong| Place::Key(longest).wrong(wrong.to_string()))?;
         arrivals::count(&draft)?;
         policies(&draft)?;
-        target(&draft)?;
+        targets(&draft)?;
         variables(&draft)?;
         requests(&draft)?;
         database(&draft)?;
         stations(&draft)?;
         arrivals::opening(&draft.sessions).map_err(whole)?;
         session_requests(&draft).map_err(whole)?;
-        if let Some(scenarios) = draft.sessions.scenarios() {
-            scenario::check(&draft, scenarios)?;
-        } else {
-            let flows = draft.sessions.flows().map(|flows| &**flows);
-            names::check(&draft.requests, draft.target.as_ref(), &draft.variables, flows).or_else(
-                |(number, why)| {
-                    Place::Request(number).wrong(format!("request `{}`: {why}", draft.requests[number].name))
-                },
-            )?;
+        let flows = draft.sessions.flows().map(|flows| &**flows);
+        match draft.sessions.scenarios() {
+            Some(scenarios) => scenario::check(&draft, scenarios)?,
+            None => names::check(&draft, flows).or_else(|(place, why)| match place {
+                Place::Request(number) => place.wrong(format!("request `{}`: {why}", draft.requests[number].name)),
+                place => place.wrong(why),
+            })?,
         }
-        fill(&mut draft.requests, draft.target.as_mut(), &draft.variables);
+        for (number, Request { name, .. }) in draft.requests.iter().enumerate() {
+            submit::pages(&draft.requests, flows, number)
+                .or_else(|why| Place::Request(number).wrong(format!("request `{name}`: {why}")))?;
+        }
+        for condition in &draft.conditions {
+            condition.check(&draft.requests).or_else(|wrong| Place::Flows.wrong(wrong))?;
+        }
+        fill(&mut draft);
         let relative =
-            |path: &Template| matches!(path.pieces().first(), Some(Piece::Text(text)) if !text.starts_with('/'));
+            |path: &Template| matches!(path.pieces().first(), Some(Piece::Text(_))) && check_path(path).is_err();
         if let Some(Request { name, path, .. }) = draft.requests.iter().find(|request| relative(&request.path)) {
             return Place::Whole
                 .wrong(format!("the path of request `{name}` becomes `{path}`, which does not start with /"));
@@ -193,8 +201,24 @@ fn session_requests(Draft { sessions, requests, .. }: &Draft) -> Result<(), Inva
     }
 }
 
-fn target(draft: &Draft) -> Result<(), Misfit> {
-    let Some(target) = &draft.target else { return Ok(()) };
+fn targets(Draft { target, more_targets, .. }: &Draft) -> Result<(), Misfit> {
+    let mut names = HashSet::new();
+    for each in target.iter().chain(more_targets) {
+        self::target(each)?;
+        if !more_targets.is_empty() && each.url.login.is_some() {
+            return Place::Target("url").wrong("a database cannot be combined with other targets");
+        }
+        if each.name.as_ref().is_some_and(|name| !names.insert(name)) {
+            return Place::Target("name").wrong("two targets have the same name");
+        }
+    }
+    match more_targets.iter().find(|each| each.name.is_none()) {
+        Some(each) => Place::Target("name").wrong(format!("give the target {} a name", each.url)),
+        None => Ok(()),
+    }
+}
+
+fn target(target: &Target) -> Result<(), Misfit> {
     let Target { url, tls, proxy, protocol, headers, auth, redirects, .. } = target;
     if url.written().parse().as_ref() != Ok(url) {
         return Place::Target("url").wrong(format!("`{url}` cannot be written as a URL"));
@@ -273,7 +297,7 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
             ));
         }
     }
-    Ok(())
+    composed::check_cycles(variables).or_else(|cycle| Place::Variables.wrong(cycle))
 }
 
 /// Whether the work of every request for a single modelled server is defined.
@@ -283,10 +307,14 @@ fn all_have_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> 
 }
 
 /// Checks headers, body, authentication, extractions, checks and objects of a request.
-fn request(asked: &Request) -> Result<(), InvalidValue> {
-    let Request { call, headers, body, auth, extract, checks, objects, .. } = asked;
-    check_attempts(asked)?;
+fn request(request: &Request) -> Result<(), InvalidValue> {
+    let Request { call, headers, body, submit, auth, extract, checks, objects, .. } = request;
+    check_attempts(request)?;
     check_headers(headers)?;
+    submit.as_ref().map_or(Ok(()), Submit::check)?;
+    if submit.is_some() && (*call != Call::Http || *body != Body::None) {
+        return Err(InvalidValue::new("a request that submits a form is HTTP and has no body of its own"));
+    }
     match (call, body) {
         (Call::Sql(_), _) if !headers.is_empty() || *body != Body::None || auth.is_some() || objects.is_some() => {
             return Err(InvalidValue::new("a request in SQL has no headers, body, auth or objects"));
@@ -431,7 +459,9 @@ impl Request {
     /// The first part of a response that a check or an extraction needs and that responses of a database (or of another server) lack.
     fn unavailable_part(&self, of_database: bool) -> Option<&'static str> {
         let place = |find: &Find| match find {
-            Find::Header(_) => Some(("header", false)),
+            Find::Header(_) | Find::Matched { .. } => Some(("header", false)),
+            Find::Cookie(_) => Some(("cookie", false)),
+            Find::Url => Some(("url", false)),
             Find::Css { .. } => Some(("css", false)),
             Find::Column(_) => Some(("column", true)),
             Find::Body | Find::Json(_) | Find::Regex { .. } => None,
@@ -442,6 +472,7 @@ impl Request {
             Test::Size(_) => Some(("size", false)),
             Test::Sha256(_) => Some(("sha256", false)),
             Test::Rows(_) => Some(("rows", true)),
+            Test::Time(_) => None,
         });
         let mut all = self.extract.iter().filter_map(|extraction| place(&extraction.find)).chain(tested);
         all.find(|(_, only)| *only != of_database).map(|(place, _)| place)
@@ -460,10 +491,11 @@ fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
     }
 }
 
-/// Checks that the label of each threshold is the name of a request or scenario, and that no threshold is a duplicate.
+/// Checks that the label of each threshold is the name of a request, check or scenario, and that no threshold is a duplicate.
 fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     let scenarios = sessions.scenarios().into_iter().flat_map(Scenarios::all).map(|scenario| scenario.name.as_str());
-    let known: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios).collect();
+    let labels: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios).collect();
+    let checks: Vec<&str> = requests.iter().flat_map(|request| &request.checks).map(|check| &*check.name).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
         let written = Threshold::new(&metric, &bound).map(|written| Threshold { stop: threshold.stop, ..written });
@@ -474,67 +506,11 @@ fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<()
             return Place::Threshold(number)
                 .wrong(format!("a second threshold of {metric}; one is enough, or a range"));
         }
+        let known = if threshold.metric.quantity == Quantity::ChecksFailed { &checks } else { &labels };
         if let Some(label) = threshold.metric.label.as_deref().filter(|label| !known.contains(label)) {
-            let what = format!("`{label}` is not one of {}{}", known.join(", "), nearest(label, &known));
+            let what = format!("`{label}` is not one of {}{}", known.join(", "), nearest(label, known));
             return Place::Threshold(number).wrong(what);
         }
     }
     Ok(())
-}
-
-/// Reverses [`fill`] for requests and a target that come from a workload.
-fn unfill(Draft { requests, target, .. }: &mut Draft) {
-    let identify = |auth: &mut Option<Auth>| match auth {
-        Some(Auth::Basic(text) | Auth::Bearer(text)) => text.unfill(),
-        Some(Auth::None) | None => {}
-    };
-    for Request { path, headers, auth, body, call, .. } in requests {
-        path.unfill();
-        headers.iter_mut().map(|(_, value)| value).for_each(Template::unfill);
-        identify(auth);
-        if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = body {
-            text.unfill();
-        }
-        if let Call::Sql(sql) = call {
-            let parameters = sql.statements.iter_mut().flat_map(|statement| statement.parameters.iter_mut().flatten());
-            parameters.for_each(Template::unfill);
-        }
-    }
-    if let Some(Target { headers, auth, .. }) = target {
-        headers.iter_mut().map(|(_, value)| value).for_each(Template::unfill);
-        identify(auth);
-    }
-}
-
-/// Fills constant variables into the templates, so that a workload with only constant variables needs no script.
-fn fill(requests: &mut [Request], target: Option<&mut Target>, variables: &[Variable]) {
-    // An extraction with the same name overrides the variable.
-    let extracted: HashSet<String> =
-        requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.clone()).collect();
-    let constant = |name: &Name| match &variables.iter().find(|variable| *variable.name == *name.variable)?.source {
-        Source::Constant(Ok(value)) if !extracted.contains(&*name.variable) => Some(value.clone()),
-        _ => None,
-    };
-    let put = |text: &mut Template| *text = text.filled(constant, |_, _, value| value);
-    let identify = |auth: Option<&mut Auth>| match auth {
-        Some(Auth::Basic(text) | Auth::Bearer(text)) => put(text),
-        Some(Auth::None) | None => {}
-    };
-    for request in requests {
-        request.path = request.path.filled(constant, |_, before, value| in_url(before, &value));
-        request.headers.iter_mut().for_each(|(_, value)| put(value));
-        identify(request.auth.as_mut());
-        let format = request.format(target.as_deref());
-        if let Body::Text(text) | Body::File { content: Ok(Content::Text(text)), .. } = &mut request.body {
-            let escapings = text.escapings(format);
-            *text = text.filled(constant, |piece, _, value| escapings[piece].apply(&value).into_owned());
-        }
-        if let Call::Sql(sql) = &mut request.call {
-            sql.statements.iter_mut().flat_map(|statement| statement.parameters.iter_mut().flatten()).for_each(put);
-        }
-    }
-    if let Some(target) = target {
-        target.headers.iter_mut().for_each(|(_, value)| put(value));
-        identify(target.auth.as_mut());
-    }
 }

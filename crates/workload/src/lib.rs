@@ -26,8 +26,12 @@
 
 mod address;
 pub mod attempts;
+mod auth;
 pub mod catalogue;
 mod check;
+mod composed;
+pub mod condition;
+pub mod failed_checks;
 mod generator;
 mod local_access;
 mod login;
@@ -46,6 +50,7 @@ mod server;
 mod shape;
 mod source;
 mod sql;
+mod submit;
 mod target;
 pub mod template;
 #[cfg(test)]
@@ -74,6 +79,7 @@ pub use server::{Server, Station};
 pub use shape::schema;
 pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
+pub use submit::{Field, Submit};
 pub use target::{Descriptors, Identity, Protocol, Proxy, Resolve, Reuse, Target, Tls};
 pub use template::Template;
 pub use threshold::{Objective, Threshold};
@@ -81,6 +87,7 @@ pub use url::Url;
 pub use work::Works;
 pub use write::sessions_to_toml;
 
+use condition::Condition;
 use offered_base::InvalidValue;
 use offered_base::Share;
 use offered_base::random::Seed;
@@ -119,6 +126,8 @@ pub struct Draft {
     pub sessions: Sessions,
     /// The real server.
     pub target: Option<Target>,
+    /// Further real servers, each with a name.
+    pub more_targets: Vec<Target>,
     /// The modelled server.
     pub server: Option<Server>,
     /// The modelled network in its stead; else empty.
@@ -133,11 +142,18 @@ pub struct Draft {
     pub variables: Vec<Variable>,
     /// The requests; for a replay, those of its trace.
     pub requests: Vec<Request>,
+    /// The conditions of the flows, by number.
+    pub conditions: Vec<Condition>,
     /// Pass criteria of the run.
     pub thresholds: Vec<Threshold>,
 }
 
 impl Draft {
+    /// The real server of a request.
+    pub(crate) fn target_of(&self, request: &Request) -> Option<&Target> {
+        self.target.iter().chain(&self.more_targets).nth(request.target.into())
+    }
+
     /// A draft with these sessions and this duration, seed 1 and one request, `GET /`; defaults otherwise.
     pub fn new(sessions: Sessions, duration: Nanos) -> Self {
         Self {
@@ -151,6 +167,7 @@ impl Draft {
             secret_names: SecretNames::default(),
             sessions,
             target: None,
+            more_targets: Vec::new(),
             server: None,
             stations: Vec::new(),
             generator: Generator::default(),
@@ -158,6 +175,7 @@ impl Draft {
             policies: None,
             variables: Vec::new(),
             requests: vec![Request::get("/")],
+            conditions: Vec::new(),
             thresholds: Vec::new(),
         }
     }
@@ -285,9 +303,39 @@ impl Workload {
         &self.0.sessions
     }
 
-    /// The real server.
+    /// The real server; of several the first, which is the default.
     pub fn target(&self) -> Option<&Target> {
         self.0.target.as_ref()
+    }
+
+    /// All real servers, in the order of [`Request::target`].
+    pub fn targets(&self) -> impl Iterator<Item = &Target> {
+        self.0.target.iter().chain(&self.0.more_targets)
+    }
+
+    /// The real server of a request.
+    pub fn target_of(&self, request: &Request) -> Option<&Target> {
+        self.0.target_of(request)
+    }
+
+    /// The connections that a run needs: a protocol client for each target, by index, and another (`true`) for its WebSocket messages.
+    pub fn clients(&self) -> Vec<(u16, bool)> {
+        let is_socket = |request: &&Request| matches!(request.call, Call::WebSocket(_));
+        let has_sockets =
+            |target| self.0.requests.iter().filter(|request| request.target == target).any(|r| is_socket(&r));
+        let targets = (self.targets().count() as u16).max(1);
+        if targets == 1 && self.0.requests.iter().all(|request| is_socket(&request)) {
+            return vec![(0, true)];
+        }
+        let plain = (0..targets).map(|target| (target, false));
+        plain.chain((0..targets).filter(|target| has_sockets(*target)).map(|target| (target, true))).collect()
+    }
+
+    /// This workload with target `index` as its default, to prepare the connections to it.
+    #[must_use]
+    pub fn for_target(&self, index: u16) -> Self {
+        let target = self.targets().nth(index.into()).cloned();
+        Self(Draft { target, ..self.0.clone() })
     }
 
     /// The modelled server, where requests take the same way through it.
@@ -325,16 +373,39 @@ impl Workload {
         &self.0.requests
     }
 
+    /// The conditions of the flows, by number.
+    pub fn conditions(&self) -> &[Condition] {
+        &self.0.conditions
+    }
+
+    /// Checks that the ways of sessions are known without responses.
+    ///
+    /// # Errors
+    /// A condition of a flow states no probability.
+    pub fn check_probabilities(&self) -> Result<(), InvalidValue> {
+        let Some(step) = self.flows().and_then(|flows| flows.unstated()) else { return Ok(()) };
+        Err(InvalidValue::new(format!(
+            "step `{}` has a condition that only responses decide; add its probability, for example probability = 0.1, to simulate sessions",
+            step.name
+        )))
+    }
+
     /// Whether two runs send different texts: some text has the run id or a value derived from it.
     pub fn uses_run_id(&self) -> bool {
-        let target = self.0.target.as_ref();
-        self.0.variables.iter().any(|variable| matches!(variable.source, script::Source::Uuid))
-            || self.0.requests.iter().any(|request| names::uses_run_id(request, target))
+        let of_run = |variable: &Variable| match &variable.source {
+            script::Source::Uuid => true,
+            script::Source::Composed(text) => {
+                text.pieces().iter().flat_map(template::Piece::atoms).any(|piece| *piece == template::Piece::Run)
+            }
+            _ => false,
+        };
+        self.0.variables.iter().any(of_run)
+            || self.0.requests.iter().any(|request| names::uses_run_id(request, self.target_of(request)))
     }
 
     /// Names of values in single braces, which were placeholders in earlier versions.
     pub fn singles(&self) -> Vec<SingleBraces> {
-        names::singles(&self.0.requests, self.0.target.as_ref(), &self.0.variables)
+        names::singles(&self.0)
     }
 
     /// Pass criteria of the run.
@@ -442,11 +513,16 @@ impl Workload {
 
     /// Whether sessions remember, listen or fetch: all that a transport cannot do that only sends and times.
     pub fn is_scripted(&self) -> bool {
-        let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0);
-        let target_of = self.0.target.as_ref();
+        let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0)
+            || !self.0.conditions.is_empty()
+            || self.flows().is_some_and(|flows| flows.steps().iter().any(|step| step.rules.on_failure.is_some()));
+        let target = target || self.clients().len() > 1;
         // For users that become new visitors, only a script has the number of the visitor.
-        let numbered = || self.0.requests.iter().any(|request| names::uses_session_number(request, target_of));
-        target || self.0.requests.iter().any(|request| request.is_scripted(target_of)) || (self.renews() && numbered())
+        let numbered =
+            || self.0.requests.iter().any(|request| names::uses_session_number(request, self.target_of(request)));
+        target
+            || self.0.requests.iter().any(|request| request.is_scripted(self.target_of(request)))
+            || (self.renews() && numbered())
     }
 
     /// The labels of events, in the order of the requests.
@@ -461,6 +537,13 @@ impl Workload {
             Call::Http | Call::Grpc | Call::WebSocket { .. } => None,
         };
         self.0.requests.iter().filter_map(class).collect()
+    }
+
+    /// The names of the checks of each request that has any, with its label.
+    pub fn checks(&self) -> Vec<(String, Vec<String>)> {
+        let checked = self.0.requests.iter().filter(|request| !request.checks.is_empty());
+        let names = |request: &Request| request.checks.iter().map(|check| check.name.clone()).collect();
+        checked.map(|request| (request.name.clone(), names(request))).collect()
     }
 
     /// The labels of requests with embedded objects.

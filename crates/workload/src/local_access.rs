@@ -17,7 +17,7 @@ pub struct EnvironmentVariable {
 impl Workload {
     /// The target, and the targets of scrapes.
     fn all_targets(&self) -> impl Iterator<Item = &Target> {
-        self.target().into_iter().chain(self.observe().scrapes.iter().map(Scrape::target))
+        self.targets().chain(self.observe().scrapes.iter().map(Scrape::target))
     }
 
     /// The commands that a run starts on this machine (`policies.hook`, `target.hook`), each as program and arguments.

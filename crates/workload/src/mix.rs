@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Sessions, Workload};
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Instant;
-use offered_schedule::flow::Flows;
+use offered_schedule::flow::{Decide, Flows, OnFailure};
 use offered_schedule::trace::Replay;
 use offered_schedule::{Launch, Scenarios, Visit};
 
@@ -40,35 +40,60 @@ impl Workload {
     }
 
     /// The requests of `session` with their numbers, without scheduled times: once along its flow, or without flows all requests once
-    /// in the order of the file. With scenarios the sessions belong to each of them in turn.
-    pub fn walk(&self, session: u64) -> Box<dyn Iterator<Item = (Launch, u16)> + '_> {
-        let Some(scenarios) = self.scenarios() else { return Box::new(self.walk_alone(session)) };
-        let (number, own) = scenarios.split(session);
-        let scenario = self.scenario(number);
-        let steps: Vec<_> = scenario.iter().flat_map(|scenario| scenario.walk_alone(own)).collect();
-        Box::new(steps.into_iter().map(move |(launch, label)| (Launch { session, ..launch }, label)))
+    /// in the order of the file. With scenarios the sessions belong to each of them in turn. Conditions are drawn by their probabilities.
+    pub fn walk(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
+        std::iter::successors(Some(self.walk_from(session)), |(launch, _)| self.walk_on(*launch, &mut |_| None))
     }
 
-    fn walk_alone(&self, session: u64) -> impl Iterator<Item = (Launch, u16)> + '_ {
-        let (seed, flows) = (self.0.seed, self.flows());
-        let place = flows.map_or(0, |flows| flows.enter(seed, session, 0));
-        let first = Launch { intended: Instant::ZERO, session, step: 0, place, visit: Visit::FIRST };
-        let after = move |launch: &Launch| {
-            let Launch { step, place, visit, .. } = *launch;
-            let place = match flows {
-                Some(flows) => flows.next(seed, session, step, place)?,
-                None => ((step as usize + 1) < self.0.requests.len()).then_some(0)?,
-            };
-            Some(Launch { step: step + 1, place, visit: visit.continued(), ..*launch })
+    /// The first request of [`walk`](Self::walk).
+    pub fn walk_from(&self, session: u64) -> (Launch, u16) {
+        if let Some((scenario, own)) = self.scenario_of(session) {
+            let (launch, label) = scenario.walk_from(own);
+            return (Launch { session, ..launch }, label);
+        }
+        let place = self.flows().map_or(0, |flows| flows.enter(self.0.seed, session, 0));
+        let step = self.next_weighted(0).unwrap_or_default();
+        self.walked(Launch { intended: Instant::ZERO, session, step, place, visit: Visit::FIRST })
+    }
+
+    /// The request of a walk after `launch`, where `decide` decides conditions; `None`: that was the last.
+    pub fn walk_on(&self, launch: Launch, decide: Decide<'_>) -> Option<(Launch, u16)> {
+        let Launch { session, step, place, visit, .. } = launch;
+        if let Some((scenario, own)) = self.scenario_of(session) {
+            let (launch, label) = scenario.walk_on(Launch { session: own, ..launch }, decide)?;
+            return Some((Launch { session, ..launch }, label));
+        }
+        let (step, place) = match self.flows() {
+            Some(flows) => (step + 1, flows.next(self.0.seed, session, step, place, decide)?),
+            None => (self.next_weighted(step + 1)?, 0),
         };
-        let label = move |launch: &Launch| flows.map_or(launch.step as u16, |flows| flows.request(launch.place));
-        let steps = std::iter::successors(Some(first), after).map(move |launch| (launch, label(&launch)));
-        // A request without weight is one of another scenario.
-        steps.filter(move |(_, label)| flows.is_some() || self.0.requests[usize::from(*label)].weight > 0.0)
+        Some(self.walked(Launch { step, place, visit: visit.continued(), ..launch }))
+    }
+
+    /// The scenario of a session of the run, and the number of the session in it; `None` without scenarios.
+    fn scenario_of(&self, session: u64) -> Option<(Self, u64)> {
+        let (number, own) = self.scenarios()?.split(session);
+        Some((self.scenario(number)?, own))
+    }
+
+    /// The first step from `step` for a request that has a weight; others are those of other scenarios. Flows have steps of their own.
+    fn next_weighted(&self, step: u32) -> Option<u32> {
+        let requests = self.0.requests.iter().enumerate().skip(step as usize);
+        let mut weighted = requests.filter(|(_, request)| self.flows().is_some() || request.weight > 0.0);
+        weighted.next().map(|(number, _)| number as u32)
+    }
+
+    fn walked(&self, launch: Launch) -> (Launch, u16) {
+        (launch, self.flows().map_or(launch.step as u16, |flows| flows.request(launch.place)))
     }
 }
 
 impl Mix {
+    /// What a session does if the request of this place fails; `None`: what the request says.
+    pub fn on_failure(&self, place: u16) -> Option<OnFailure> {
+        self.flows.as_ref()?.on_failure(place)
+    }
+
     /// The index of the request of `launch`.
     #[inline]
     pub fn choose(&self, launch: Launch) -> u16 {

@@ -4,19 +4,18 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use super::check::Place;
+use super::condition::Condition;
 use super::script::{Auth, Body, Content, Source, Test, TextCondition, Variable};
-use super::{Call, Request, Target};
+use super::{Call, Draft, Request, Submit, Target};
+use crate::composed::expanded;
 use crate::template::{ALWAYS, Name, Piece, Template, is_name};
 use offered_base::nearest;
 use offered_schedule::flow::Flows;
 
-/// The index of the first request with a placeholder that has no value, and the reason.
-pub(super) fn check(
-    requests: &[Request],
-    target: Option<&Target>,
-    variables: &[Variable],
-    flows: Option<&Flows>,
-) -> Result<(), (usize, String)> {
+/// The place of the first placeholder that has no value, and the reason.
+pub(super) fn check(draft: &Draft, flows: Option<&Flows>) -> Result<(), (Place, String)> {
+    let Draft { requests, variables, conditions, .. } = draft;
     let mut extracting: HashMap<&str, Vec<usize>> = HashMap::new();
     for (number, request) in requests.iter().enumerate() {
         for extraction in &request.extract {
@@ -24,13 +23,21 @@ pub(super) fn check(
         }
     }
     let known = Known { requests, variables, extracting, flows };
+    for variable in variables {
+        let of_variable = |why| (Place::Variables, format!("`{}`: {why}", variable.name));
+        variable.source.names().try_for_each(|name| known.check_defined(name)).map_err(of_variable)?;
+    }
+    // Whether a value that a condition needs is there is a part of the condition.
+    let mut conditional = conditions.iter().flat_map(Condition::templates).flat_map(Template::names);
+    let of_condition = |why| (Place::Flows, format!("a condition of a flow: {why}"));
+    conditional.try_for_each(|name| known.check_defined(name)).map_err(of_condition)?;
     for (number, request) in requests.iter().enumerate() {
-        let wrong = |why| (number, why);
-        for name in request_names(request, target) {
+        let wrong = |why| (Place::Request(number), why);
+        for name in request_names(request, draft.target_of(request)).flat_map(|name| expanded(name, variables)) {
             known.check_defined(name).map_err(wrong)?;
             known.check_available(number, name).map_err(wrong)?;
         }
-        for name in response_names(request) {
+        for name in response_names(request).flat_map(|name| expanded(name, variables)) {
             known.check_defined(name).map_err(wrong)?;
             if !request.extract.iter().any(|extraction| *extraction.name == *name.variable) {
                 known.check_available(number, name).map_err(wrong)?;
@@ -42,13 +49,20 @@ pub(super) fn check(
 
 /// Whether a request contains the number of its session.
 pub(super) fn uses_session_number(request: &Request, target: Option<&Target>) -> bool {
-    request_templates(request, target).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Session))
+    request_templates(request, target)
+        .flat_map(Template::pieces)
+        .flat_map(Piece::atoms)
+        .any(|piece| matches!(piece, Piece::Session))
 }
 
 /// Whether a request or one of its checks contains the run id.
 pub(super) fn uses_run_id(request: &Request, target: Option<&Target>) -> bool {
     let sought = response_templates(request).map(|(_, text)| text);
-    request_templates(request, target).chain(sought).flat_map(Template::pieces).any(|piece| matches!(piece, Piece::Run))
+    request_templates(request, target)
+        .chain(sought)
+        .flat_map(Template::pieces)
+        .flat_map(Piece::atoms)
+        .any(|piece| matches!(piece, Piece::Run))
 }
 
 /// Whether a request, or what it expects of its response, contains a variable.
@@ -72,10 +86,7 @@ fn request_templates_with_keys<'a>(
     target: Option<&'a Target>,
 ) -> impl Iterator<Item = (&'static str, &'a Template)> {
     let auth = request.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref()));
-    let auth = auth.and_then(|auth| match auth {
-        Auth::Basic(text) | Auth::Bearer(text) => Some(("auth", text)),
-        Auth::None => None,
-    });
+    let auth = auth.into_iter().flat_map(Auth::templates).map(|text| ("auth", text));
     let parts: Vec<(&str, &Template)> = match &request.body {
         Body::Form(fields) => fields.iter().map(|(_, value)| ("form", value)).collect(),
         Body::Multipart(parts) => parts
@@ -87,6 +98,7 @@ fn request_templates_with_keys<'a>(
             .collect(),
         body => body.text().into_iter().map(|text| (BODY, text)).collect(),
     };
+    let fields = request.submit.iter().flat_map(Submit::templates).map(|(_, text)| ("submit", text));
     let parameters = match &request.call {
         Call::Sql(sql) => Some(sql.templates().map(|text| ("parameters", text))),
         Call::Http | Call::Grpc | Call::WebSocket(_) => None,
@@ -97,7 +109,7 @@ fn request_templates_with_keys<'a>(
     };
     let headers = request.headers_to(target).map(|(_, value)| ("headers", value));
     let path = std::iter::once(("path", &request.path));
-    path.chain(headers).chain(auth).chain(parts).chain(parameters.into_iter().flatten()).chain(awaited)
+    path.chain(headers).chain(auth).chain(parts).chain(fields).chain(parameters.into_iter().flatten()).chain(awaited)
 }
 
 const BODY: &str = "body";
@@ -149,13 +161,16 @@ impl fmt::Display for SingleBraces {
 }
 
 /// The names of values in single braces, each once per request and key.
-pub(super) fn singles(requests: &[Request], target: Option<&Target>, variables: &[Variable]) -> Vec<SingleBraces> {
+pub(super) fn singles(draft: &Draft) -> Vec<SingleBraces> {
+    let Draft { requests, variables, .. } = draft;
     let extracted = requests.iter().flat_map(|request| &request.extract).map(|extraction| extraction.name.as_str());
     let named = variables.iter().map(|variable| variable.name.as_str());
     let known: HashSet<&str> = extracted.chain(named).chain(["session", "sequence"]).collect();
     let mut all: Vec<SingleBraces> = Vec::new();
     for request in requests {
-        for (key, text) in request_templates_with_keys(request, target).chain(response_templates(request)) {
+        for (key, text) in
+            request_templates_with_keys(request, draft.target_of(request)).chain(response_templates(request))
+        {
             let is_known = |name: &&str| name.split(['.', '|']).next().is_some_and(|name| known.contains(name));
             for name in text.singles().into_iter().filter(is_known) {
                 let single = SingleBraces { request: request.name.clone(), key, name: name.to_owned() };
@@ -258,7 +273,7 @@ impl Known<'_> {
 
 /// A shortest path of steps from the start of a session to one that sends `request`, without steps that send one of
 /// `avoided`; `None`: no such path.
-fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<u16>> {
+pub(super) fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<u16>> {
     let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
     let mut came_from: HashMap<u16, Option<u16>> = HashMap::new();
     let begins = flows.flows().iter().filter(|flow| flow.weight > 0.0).map(|flow| flow.start);
@@ -277,8 +292,7 @@ fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<
             return Some(way);
         }
         if !avoided.contains(&sends(step)) {
-            let ways = flows.steps()[usize::from(step)].next.ways();
-            next.extend(ways.filter_map(|(to, _)| Some((to?, Some(step)))));
+            next.extend(flows.followers(step).into_iter().filter_map(|(to, _)| Some((to?, Some(step)))));
         }
     }
     None

@@ -1,6 +1,7 @@
 //! Reading a workload file.
 
 mod catalogue;
+mod condition;
 mod distribution;
 mod files;
 mod flow;
@@ -10,11 +11,12 @@ mod scenario;
 mod script;
 mod sessions;
 mod sql;
+mod submit;
 mod target;
 mod variables;
 
 pub use files::digest;
-pub(super) use script::{beginning, has_group, usual_name};
+pub(super) use script::{beginning, has_group, searched, usual_name};
 
 use self::files::Named;
 use self::flow::missing;
@@ -30,6 +32,7 @@ use super::{
     Draft, Generator, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode, Workload,
 };
 use crate::catalogue::Catalogue;
+use crate::condition::Condition;
 use crate::secret::SecretNames;
 use crate::template::Template;
 use crate::threshold::Threshold;
@@ -53,7 +56,8 @@ impl Workload {
         let root = Table::new(source, "", 0..0, root.get_ref(), &shape::WORKLOAD)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let files = Named::of(&root, files)?;
-        Reader { files, folder, catalogues: RefCell::default(), tables: RefCell::default() }.workload(&root)
+        let (catalogues, tables, conditions) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Reader { files, folder, catalogues, tables, conditions }.workload(&root)
     }
 }
 
@@ -68,6 +72,8 @@ struct Reader<'f> {
     catalogues: RefCell<HashMap<String, Arc<Catalogue>>>,
     /// The index of the `[[request]]` table of each request; a table with a catalogue makes several requests.
     tables: RefCell<Vec<usize>>,
+    /// The conditions of the flows.
+    conditions: RefCell<Vec<Condition>>,
 }
 
 impl Reader<'_> {
@@ -82,10 +88,17 @@ impl Reader<'_> {
         if let (Some(Nanos::ZERO), Some(value)) = (length, root.get("duration")) {
             return Err(value.mistake("must be longer than 0s"));
         }
-        let target =
-            root.get("target").map(|value| self.defaults(&value, target::target(&value, self.folder)?)).transpose()?;
-        let path = target.as_ref().map_or("/", |target| &target.url.path);
-        let given = root.get("request").map(|value| self.requests(&value, path)).transpose()?;
+        let mut targets = match root.get("target") {
+            None => Vec::new(),
+            Some(value) if value.is_list() => value
+                .list()?
+                .iter()
+                .map(|value| self.defaults(value, target::target(value, self.folder)?))
+                .collect::<Result<Vec<_>, _>>()?,
+            Some(value) => vec![self.defaults(&value, target::target(&value, self.folder)?)?],
+        };
+        let path = targets.first().map_or("/", |target| &target.url.path);
+        let given = root.get("request").map(|value| self.requests(&value, path, &targets)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);
         let flows =
             root.get("flow").map(|value| self.flows(&value, &requests, root.get("scenario").is_some())).transpose()?;
@@ -122,7 +135,8 @@ impl Reader<'_> {
             late: late(root)?,
             secret_names: secret_names(root)?,
             sessions,
-            target,
+            target: if targets.is_empty() { None } else { Some(targets.remove(0)) },
+            more_targets: targets,
             server: root.get("server").map(|value| self.server(&value, all_have_work)).transpose()?,
             stations: self.stations(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
@@ -130,6 +144,7 @@ impl Reader<'_> {
             policies: root.get("policies").map(|value| policies(&value)).transpose()?,
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
+            conditions: self.conditions.take(),
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
         };
         Workload::checked(draft).map_err(|misfit| at(root, &self.tables.borrow(), misfit))

@@ -3,6 +3,7 @@
 use super::retry::AttemptSettings;
 use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
+use super::submit::Submit;
 use super::target::Target;
 use crate::catalogue::OneOf;
 use crate::template::{Format, Piece, Template};
@@ -16,6 +17,8 @@ const ANY_FILE: &str = "/*";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     pub(super) name: String,
+    /// The index of its target.
+    pub(super) target: u16,
     pub(super) call: Call,
     pub(super) method: String,
     pub(super) path: Template,
@@ -24,6 +27,8 @@ pub struct Request {
     pub(super) weight: f64,
     pub(super) headers: Vec<(String, Template)>,
     pub(super) body: Body,
+    /// The form that it submits, which replaces method, `path` and `body`.
+    pub(super) submit: Option<Submit>,
     pub(super) auth: Option<Auth>,
     pub(super) extract: Vec<Extraction>,
     pub(super) checks: Vec<Check>,
@@ -81,6 +86,7 @@ impl Request {
     pub(super) fn of(method: String, path: Template) -> Self {
         Self {
             name: path.as_str().to_owned(),
+            target: 0,
             call: Call::Http,
             method,
             path,
@@ -88,6 +94,7 @@ impl Request {
             weight: 1.0,
             headers: Vec::new(),
             body: Body::None,
+            submit: None,
             auth: None,
             extract: Vec::new(),
             checks: Vec::new(),
@@ -157,6 +164,19 @@ impl Request {
         &self.name
     }
 
+    /// The index of its target among [`Workload::targets`](crate::Workload::targets).
+    pub fn target(&self) -> u16 {
+        self.target
+    }
+
+    /// The origin of its path, if that is a whole URL with a host that is known before the run.
+    pub(crate) fn absolute_origin(&self) -> Option<String> {
+        let Some(Piece::Text(text)) = self.path.pieces().first() else { return None };
+        let (scheme, rest) = text.split_once("://").filter(|(scheme, _)| is_http(scheme))?;
+        let end = rest.find(['/', '?'])?;
+        Some(format!("{scheme}://{}", &rest[..end]))
+    }
+
     /// The kind of exchange.
     pub fn call(&self) -> &Call {
         &self.call
@@ -190,6 +210,11 @@ impl Request {
     /// The body.
     pub fn body(&self) -> &Body {
         &self.body
+    }
+
+    /// The form that it submits, which replaces method, path and body.
+    pub fn submit(&self) -> Option<&Submit> {
+        self.submit.as_ref()
     }
 
     /// The authentication; `None`: that of the target.
@@ -295,8 +320,8 @@ impl Request {
             _ => false,
         };
         let plain_auth = match self.auth.as_ref().or_else(|| target.and_then(|target| target.auth.as_ref())) {
-            Some(Auth::Basic(text) | Auth::Bearer(text)) => text.text().is_some(),
-            Some(Auth::None) | None => true,
+            Some(auth) => !auth.is_computed() && auth.templates().iter().all(|text| text.text().is_some()),
+            None => true,
         };
         let mut headers = target.into_iter().flat_map(|target| &target.headers).chain(&self.headers);
         let plain_call = match &self.call {
@@ -305,7 +330,9 @@ impl Request {
             Call::Http | Call::Grpc => true,
         };
         let says = !plain_call
+            || self.submit.is_some()
             || !self.path.is_plain()
+            || !self.path.as_str().starts_with('/')
             || !plain_body
             // A body that is sent only after a 100 response needs a script.
             || headers.any(|(name, value)| !value.is_plain() || name.eq_ignore_ascii_case("expect"))
@@ -313,6 +340,10 @@ impl Request {
         let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
         says || hears || self.on_failure != OnFailure::Continue || self.attempts.redirects.is_some_and(|most| most > 0)
     }
+}
+
+fn is_http(scheme: &str) -> bool {
+    ["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme))
 }
 
 /// A method of HTTP is in capital letters.
@@ -326,7 +357,9 @@ pub(super) fn check_method(name: &str) -> Result<(), InvalidValue> {
 /// Checks that a path begins with `/` or a placeholder.
 pub(super) fn check_path(path: &Template) -> Result<(), InvalidValue> {
     let text = path.as_str();
-    let begins = text.starts_with('/') || matches!(path.pieces().first(), Some(Piece::Value(_)));
+    let begins = text.starts_with('/')
+        || text.split_once("://").is_some_and(|(scheme, rest)| is_http(scheme) && rest.contains('/'))
+        || matches!(path.pieces().first(), Some(Piece::Value(_)));
     let blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.bytes().any(|b| b <= b' ' || b == 0x7f));
     if !begins || path.pieces().iter().any(blank) {
         return Err(InvalidValue::new(format!(

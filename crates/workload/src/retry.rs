@@ -263,27 +263,30 @@ impl Request {
 impl Workload {
     /// The retry policies of the requests; `None`: no request is sent again.
     pub fn retry_policies(&self) -> Option<RetryPolicies> {
-        let shared = self.target().and_then(|target| target.retry.as_ref()).filter(|retry| retry.times > 0);
-        let mut found = RetryPolicies { policies: shared.into_iter().cloned().collect(), by_label: Vec::new() };
+        let (mut found, mut by_label) = (RetryPolicies::default(), Vec::new());
+        let mut add = |retry: &Retry| {
+            found.policies.push(retry.clone());
+            found.policies.len() - 1
+        };
+        let retry_of = |target: &Target| target.retry.as_ref().filter(|retry| retry.times > 0).map(&mut add);
+        let shared: Vec<Option<usize>> = self.targets().map(retry_of).collect();
         for request in self.requests() {
             let number = match &request.attempts.retry {
-                None => shared.map(|_| 0),
+                None => shared.get(usize::from(request.target())).copied().flatten(),
                 Some(own) if own.times == 0 => None,
-                Some(own) => {
-                    found.policies.push(own.clone());
-                    Some(found.policies.len() - 1)
-                }
+                Some(own) => Some(add(own)),
             };
-            found.by_label.push(number);
+            by_label.push(number);
         }
+        found.by_label = by_label;
         found.by_label.iter().any(Option::is_some).then_some(found)
     }
 
     /// The time limits of the requests; `None`: all have that of the target.
     pub fn time_limits(&self) -> Option<TimeLimits> {
-        let shared = self.target().and_then(|target| target.patience.as_ref());
         let limits = self.requests().iter().map(|request| {
             let AttemptSettings { timeout, patience, .. } = &request.attempts;
+            let shared = self.target_of(request).and_then(|target| target.patience.as_ref());
             (*timeout, patience.as_ref().or(shared).cloned())
         });
         let limits = TimeLimits { seed: self.seed(), limits: limits.collect() };

@@ -45,7 +45,7 @@ impl Workload {
     /// The number of scenarios that send a request with this variable; 1 for a workload with one load only.
     pub fn scenarios_with(&self, variable: &str) -> usize {
         let Some(scenarios) = self.scenarios() else { return 1 };
-        let has = |request: &Request| names::has_variable(request, self.0.target.as_ref(), variable);
+        let has = |request: &Request| names::has_variable(request, self.0.target_of(request), variable);
         let requests: HashSet<usize> = (0..self.0.requests.len()).filter(|of| has(&self.0.requests[*of])).collect();
         scenarios.all().iter().filter(|scenario| sent(scenario).any(|request| requests.contains(&request))).count()
     }
@@ -85,7 +85,7 @@ fn sent(scenario: &Scenario) -> impl Iterator<Item = usize> + '_ {
 
 /// Checks that every request is sent by some scenario, and has all its values there.
 pub(super) fn check(draft: &Draft, scenarios: &Scenarios) -> Result<(), Misfit> {
-    let Draft { requests, target, variables, .. } = draft;
+    let requests = &draft.requests;
     let mut all: HashSet<usize> = HashSet::new();
     for scenario in scenarios.all() {
         let name = &scenario.name;
@@ -100,16 +100,22 @@ pub(super) fn check(draft: &Draft, scenarios: &Scenarios) -> Result<(), Misfit> 
         if used.is_empty() {
             return Place::Key("scenario").wrong(format!("scenario `{}` sends no request", scenario.name));
         }
-        let wrong = |number: usize, why: String| {
-            let why = format!("request `{}` of scenario `{}`: {why}", requests[number].name, scenario.name);
-            Place::Request(number).wrong(why)
+        let wrong = |place: Place, why: String| match place {
+            Place::Request(number) => {
+                place.wrong(format!("request `{}` of scenario `{name}`: {why}", requests[number].name))
+            }
+            place => place.wrong(format!("scenario `{name}`: {why}")),
         };
-        if let Some(flows) = scenario.sessions.flows() {
-            names::check(requests, target.as_ref(), variables, Some(flows))
-                .or_else(|(number, why)| wrong(number, why))?;
-        } else {
-            let own: Vec<Request> = used.iter().map(|number| requests[*number].clone()).collect();
-            names::check(&own, target.as_ref(), variables, None).or_else(|(number, why)| wrong(used[number], why))?;
+        match scenario.sessions.flows() {
+            Some(flows) => names::check(draft, Some(flows)).or_else(|(place, why)| wrong(place, why))?,
+            None => {
+                let own = used.iter().map(|number| requests[*number].clone()).collect();
+                let own = Draft { requests: own, conditions: Vec::new(), ..draft.clone() };
+                names::check(&own, None).or_else(|(place, why)| match place {
+                    Place::Request(number) => wrong(Place::Request(used[number]), why),
+                    place => wrong(place, why),
+                })?;
+            }
         }
         all.extend(used);
     }

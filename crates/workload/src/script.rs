@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use crate::template::Template;
+use crate::threshold::Bound;
 use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
 use offered_distributions::{Distribution, Shape};
+pub use offered_schedule::flow::OnFailure;
+
+pub use crate::auth::{Auth, AwsAuth};
 
 /// Something that templates may ask for by name.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +30,8 @@ pub struct Variable {
 pub enum Source {
     /// The same value for all sessions, or the reason why it is missing (an environment variable that is not set).
     Constant(Result<String, String>),
+    /// A text with placeholders, made anew at each use.
+    Composed(Template),
     /// The rows of a file.
     Feeder(Feeder),
     /// A random UUID (version 4).
@@ -215,17 +221,6 @@ pub fn data(seed: Seed, variable: u16, session: u64, step: u32) -> offered_base:
     own.at(Purpose::Data, session, step)
 }
 
-/// The `Authorization` header of a request.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Auth {
-    /// Name and password, joined by a colon.
-    Basic(Template),
-    /// A token.
-    Bearer(Template),
-    /// No authentication, even if the target has one.
-    None,
-}
-
 /// The body of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Body {
@@ -304,13 +299,19 @@ pub struct Extraction {
     pub if_missing: IfMissing,
 }
 
-/// Which of several places found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which of several matches is taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
     /// This one, from 1.
     Nth(u32),
+    /// The last.
+    Last,
     /// Each as likely, by the seed.
     Random,
+    /// All, joined by this text.
+    All(String),
+    /// Their number, which may be 0.
+    Count,
 }
 
 /// What happens to a name if its extraction has no match.
@@ -333,6 +334,19 @@ pub enum Find {
     Column(String),
     /// A header; its name is case-insensitive.
     Header(String),
+    /// The value of a cookie that the response sets.
+    Cookie(String),
+    /// The URL of the response, after redirects.
+    Url,
+    /// A regular expression in a header, a cookie or the URL, and which of its groups (0: all of it).
+    Matched {
+        /// The header, cookie or URL.
+        of: Box<Find>,
+        /// The expression.
+        pattern: String,
+        /// The group.
+        group: u32,
+    },
     /// A `JSONPath` (RFC 9535).
     Json(String),
     /// A regular expression in the body, and which of its groups (0: all of it).
@@ -358,6 +372,8 @@ pub struct Check {
     pub name: String,
     /// The condition.
     pub test: Test,
+    /// Whether the check passes if the condition is false.
+    pub negated: bool,
 }
 
 /// The condition of a check.
@@ -371,6 +387,8 @@ pub enum Test {
     Rows(Sizes),
     /// The bytes of the body, as it came.
     Size(Sizes),
+    /// The service time: from sending to the last byte, redirects included.
+    Time(Bound),
     /// The SHA-256 digest of the (decoded) body, 64 lower-case hexadecimal digits.
     Sha256(String),
 }
@@ -386,15 +404,24 @@ pub enum TextCondition {
     Contains(Template),
     /// Something this regular expression finds itself in.
     Matches(String),
+    /// This number of matches.
+    Count(Sizes),
 }
 
-/// A range of sizes in bytes, or of numbers of rows, both ends included.
+/// A range of sizes in bytes, or of numbers of rows or matches, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The smallest.
     pub least: u64,
     /// The largest.
     pub most: u64,
+}
+
+impl Sizes {
+    /// Whether `number` is in the range.
+    pub fn contains(&self, number: u64) -> bool {
+        (self.least..=self.most).contains(&number)
+    }
 }
 
 /// `< 100000`, `>= 1`, `= 512`, `512` or `100..2000`.
@@ -424,20 +451,6 @@ impl std::str::FromStr for Sizes {
             (exactly, exactly)
         };
         if least > most { Err(wrong()) } else { Ok(Self { least, most }) }
-    }
-}
-
-offered_base::named! {
-    /// What a session does after a request with an outcome other than `ok`.
-    #[derive(Default)]
-    pub enum OnFailure {
-        /// It continues.
-        #[default]
-        Continue = "continue",
-        /// It leaves; a closed user begins another visit as a new visitor.
-        EndSession = "end-session",
-        /// The run stops.
-        Stop = "stop",
     }
 }
 

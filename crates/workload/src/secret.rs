@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::script::{Auth, Body};
-use super::{Request, Template, Workload};
+use super::{Request, Submit, Template, Workload};
+use crate::composed::expanded;
 use crate::template::Name;
 
 /// A word of a name that contains one of these marks a secret: `X-Amz-Credential`, `clientsecret`.
@@ -104,27 +105,29 @@ fn words(name: &str) -> Vec<String> {
 impl Workload {
     /// The placeholders in secret positions: in `auth`, in headers, and in forms.
     pub fn secret_placeholders(&self) -> BTreeSet<&str> {
+        self.requests().iter().flat_map(|request| self.secrets_of(request)).collect()
+    }
+
+    /// The same of one request.
+    fn secrets_of<'w>(&'w self, request: &'w Request) -> impl Iterator<Item = &'w str> {
         let names = self.secret_names();
-        let of = |request| {
-            let auth = match auth(request, self) {
-                Some(Auth::Basic(text) | Auth::Bearer(text)) => Some(text),
-                Some(Auth::None) | None => None,
-            };
-            let fields: &[(String, Template)] = match &request.body {
-                Body::Form(fields) => fields,
-                _ => &[],
-            };
-            let target = self.target().into_iter().flat_map(|target| &target.headers);
-            let named = request.headers.iter().chain(target).chain(fields);
-            let secret = named.filter(|(name, _)| names.contains(name)).map(|(_, text)| text);
-            auth.into_iter().chain(secret).flat_map(Template::names).map(|name: &Name| &*name.variable)
+        let auth = auth(request, self).into_iter().flat_map(Auth::templates);
+        let fields: &[(String, Template)] = match &request.body {
+            Body::Form(fields) => fields,
+            _ => &[],
         };
-        self.requests().iter().flat_map(of).collect()
+        let target = self.target_of(request).into_iter().flat_map(|target| &target.headers);
+        let named = request.headers.iter().chain(target).chain(fields);
+        let named = named.map(|(name, text)| (name.as_str(), text));
+        let submitted = request.submit.iter().flat_map(Submit::templates);
+        let secret = named.chain(submitted).filter(|(name, _)| names.contains(name)).map(|(_, text)| text);
+        let names = auth.chain(secret).flat_map(Template::names);
+        names.flat_map(|name| expanded(name, self.variables())).map(|name: &Name| &*name.variable)
     }
 }
 
 fn auth<'a>(request: &'a Request, workload: &'a Workload) -> Option<&'a Auth> {
-    request.auth.as_ref().or_else(|| workload.target().and_then(|target| target.auth.as_ref()))
+    request.auth.as_ref().or_else(|| workload.target_of(request).and_then(|target| target.auth.as_ref()))
 }
 
 /// `url` with `password` in place of the password in `scheme://user:password@host`.

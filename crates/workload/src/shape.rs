@@ -30,6 +30,8 @@ pub(super) struct Shape {
     needed: &'static [&'static str],
     /// Exactly one of these keys is required. Empty: no such condition.
     pub(super) one_of: &'static [&'static str],
+    /// At least one of these keys is required. Empty: no such condition.
+    some_of: &'static [&'static str],
 }
 
 /// A key of a table.
@@ -101,7 +103,7 @@ const fn key(name: &'static str, value: Kind, about: &'static str) -> Key {
 }
 
 const fn shape(about: &'static str, keys: &'static [Key]) -> Shape {
-    Shape { about, keys, needed: &[], one_of: &[] }
+    Shape { about, keys, needed: &[], one_of: &[], some_of: &[] }
 }
 
 impl Shape {
@@ -112,6 +114,11 @@ impl Shape {
 
     const fn one_of(mut self, names: &'static [&'static str]) -> Self {
         self.one_of = names;
+        self
+    }
+
+    const fn some_of(mut self, names: &'static [&'static str]) -> Self {
+        self.some_of = names;
         self
     }
 }
@@ -127,7 +134,7 @@ pub(super) const WAYS: [&str; 3] = ["open", "sessions", "closed"];
 /// Treatments of timestamps in whole seconds.
 pub(super) const STAMPS: [&str; 2] = ["spread", "as-recorded"];
 /// Values of `nth` other than a number.
-pub(super) const ANY_FOUND: [&str; 1] = ["random"];
+pub(super) const ANY_FOUND: [&str; 2] = ["last", "random"];
 
 /// Maximum of integers stored in 32 bits.
 const MAX_WHOLE: u64 = u32::MAX as u64;
@@ -172,7 +179,11 @@ pub(super) static WORKLOAD: Shape = shape(
         ),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model: exactly one of open, closed, partly_open, replay."),
         key("scenario", List(&Kind::Table(&SCENARIO)), "Instead of arrivals: several loads in one run."),
-        key("target", Kind::Table(&TARGET), "The server under test, for run."),
+        key(
+            "target",
+            Kind::Any(&[Kind::Table(&TARGET), List(&Kind::Table(&TARGET))]),
+            "The server under test, for run; or several, of which the first is the default.",
+        ),
         key("server", Kind::Table(&SERVER), "The modelled server, for serve, simulate and plan."),
         key(
             "station",

@@ -22,6 +22,7 @@ pub(super) const RESPONSE_TIMEOUT: Nanos = Nanos::from_secs(30);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     pub(super) folder: PathBuf,
+    pub(super) name: Option<String>,
     pub(super) url: Url,
     pub(super) reuse: Reuse,
     pub(super) connections: Option<u32>,
@@ -55,6 +56,7 @@ impl Target {
     pub fn new(url: Url) -> Self {
         Self {
             folder: PathBuf::new(),
+            name: None,
             url,
             reuse: Reuse::Pool,
             connections: None,
@@ -157,6 +159,11 @@ impl Target {
     #[must_use]
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }
+    }
+
+    /// Its name, where a workload has several targets.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// Where.

@@ -1,11 +1,15 @@
 //! Templates: texts with placeholders, compiled once.
 //!
 //! `{{name}}` and `{{name.column}}` are placeholders; `{{name|raw}}` inserts the value without escaping. `{{session}}`, `{{sequence}}`,
-//! `{{run}}` and `{{now}}` are always defined. `{{'text'}}` is that text, so `{{'{{'}}` is two braces. All other braces are literal: JSON,
+//! `{{run}}` and `{{now}}` are always defined. `{{base64(name)}}` and `{{n + 1}}` are expressions. `{{'text'}}` is that text, so `{{'{{'}}` is two braces. All other braces are literal: JSON,
 //! GraphQL, CSS and URLs have no two adjacent opening braces, so they need no escaping.
+
+mod expression;
 
 use std::borrow::Cow;
 use std::fmt;
+
+pub use self::expression::{Expression, Function, Operator};
 
 /// A text with places for values. Two are the same that are written alike and have the same values put in.
 #[derive(Clone)]
@@ -40,6 +44,8 @@ pub enum Piece {
     Now(Stamp),
     /// The value of a variable.
     Value(Name),
+    /// The result of functions and arithmetic, and whether it is inserted without escaping.
+    Expression(Box<Expression>, bool),
 }
 
 /// A time format.
@@ -98,6 +104,9 @@ impl Piece {
             Self::Now(Stamp::UnixMs) => return "{{now|unix_ms}}".to_owned(),
             Self::Now(Stamp::Format(format)) => return format!("{{{{now|{format}}}}}"),
             Self::Value(name) => return name.to_string(),
+            Self::Expression(expression, raw) => {
+                return format!("{{{{{expression}{}}}}}", if *raw { "|raw" } else { "" });
+            }
         };
         let (mut written, mut rest) = (String::with_capacity(text.len()), &**text);
         while let Some(at) = rest.find('{') {
@@ -213,10 +222,7 @@ impl Template {
 
     /// The names of its placeholders, with repetitions.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
-        self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Value(name) => Some(name),
-            _ => None,
-        })
+        self.pieces.iter().flat_map(Piece::names)
     }
 
     /// Whether it has no placeholders other than `{{session}}` and `{{sequence}}`.
@@ -245,9 +251,10 @@ impl Template {
                 }
                 Escaping::Plain
             }
-            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Json) if in_string => Escaping::Json,
-            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Xml) => Escaping::Xml,
-            (Piece::Value(Name { raw: false, .. }) | Piece::Now(_), Format::Form) => Escaping::Form,
+            (Piece::Value(Name { raw: true, .. }) | Piece::Expression(_, true), _) => Escaping::Plain,
+            (Piece::Value(_) | Piece::Now(_) | Piece::Expression(..), Format::Json) if in_string => Escaping::Json,
+            (Piece::Value(_) | Piece::Now(_) | Piece::Expression(..), Format::Xml) => Escaping::Xml,
+            (Piece::Value(_) | Piece::Now(_) | Piece::Expression(..), Format::Form) => Escaping::Form,
             _ => Escaping::Plain,
         };
         self.pieces.iter().map(escaping).collect()
@@ -270,7 +277,7 @@ impl Template {
                 Piece::Text(text) => Some(text.to_string()),
                 Piece::Value(name) if name.raw => known(name),
                 Piece::Value(name) => known(name).map(|value| write(number, &plain, value)),
-                Piece::Session | Piece::Sequence | Piece::Run | Piece::Now(_) => None,
+                Piece::Session | Piece::Sequence | Piece::Run | Piece::Now(_) | Piece::Expression(..) => None,
             };
             match text {
                 Some(text) => plain.push_str(&text),
@@ -361,9 +368,10 @@ impl Escaping {
 }
 
 /// A name or value as forms are encoded (the URL Standard's application/x-www-form-urlencoded).
-pub fn in_form(text: &str) -> String {
+pub fn in_form(text: impl AsRef<[u8]>) -> String {
+    let text = text.as_ref();
     let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
+    for &byte in text {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'*' | b'-' | b'.' | b'_' => encoded.push(char::from(byte)),
             b' ' => encoded.push('+'),
@@ -445,6 +453,16 @@ fn place(inside: &str) -> Piece {
     if let Some(stamp) = stamp {
         return Piece::Now(stamp);
     }
+    let given = inside.split_once('|').map(|(inner, modifier)| (inner, modifier.trim()));
+    let (inner, raw) = if let Some((inner, "raw")) = given { (inner, true) } else { (inside, false) };
+    match Expression::parse(inner) {
+        Some(expression) => Piece::Expression(Box::new(expression), raw),
+        None => named(inside),
+    }
+}
+
+/// The value of this name.
+fn named(inside: &str) -> Piece {
     let name = name(inside);
     match (&*name.variable, &name.column) {
         ("session", None) => Piece::Session,

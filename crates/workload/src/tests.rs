@@ -1,5 +1,6 @@
 use super::*;
 mod agenda;
+mod conditions;
 mod drafts;
 mod flows;
 mod mistakes;

@@ -4,9 +4,9 @@
 //!
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
-//!         page.p95  page.errors  objects.p95  objects.errors
+//!         page.p95  page.errors  objects.p95  objects.errors  checks.failed
 //!         response.ok.p99        of successful requests only; otherwise a failed request has an infinite response time
-//!         response.p99{home}     of the requests of one name only
+//!         response.p99{home}     of the requests of one name only; checks.failed{NAME}: of the checks of one name
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
 //! bound   < 250ms   <= 0.1%   > 90/s   >= 0.9   0.95..1.05
 //! ```
@@ -33,7 +33,7 @@ pub struct Threshold {
 pub struct Metric {
     /// The figure.
     pub quantity: Quantity,
-    /// Only of requests of this name; `None`: of all.
+    /// Only of requests of this name, or for [`Quantity::ChecksFailed`] of checks; `None`: of all.
     pub label: Option<String>,
 }
 
@@ -61,6 +61,8 @@ pub enum Quantity {
     PageErrors,
     /// The fraction of objects that failed.
     ObjectsErrors,
+    /// The fraction of checked responses that failed a check; a label is the name of a check.
+    ChecksFailed,
     /// Answers per second.
     ThroughputRate,
     /// Successful requests per second.
@@ -176,7 +178,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 14] = [
+    const NAMES: [&'static str; 15] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -186,6 +188,7 @@ impl Quantity {
         "objects.p95",
         "objects.errors",
         "errors.rate",
+        "checks.failed",
         "throughput.rate",
         "goodput.rate",
         "attempts.per_request",
@@ -217,7 +220,7 @@ impl Quantity {
             | Self::Lateness(_)
             | Self::Page(_)
             | Self::Objects(_) => Unit::Seconds,
-            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors => Unit::Fraction,
+            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors | Self::ChecksFailed => Unit::Fraction,
             Self::ThroughputRate | Self::GoodputRate | Self::ArrivalsRate => Unit::PerSecond,
             Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
         }
@@ -240,6 +243,7 @@ impl FromStr for Quantity {
             "errors" | "errors.rate" => return Ok(Self::ErrorsRate),
             "page.errors" => return Ok(Self::PageErrors),
             "objects.errors" => return Ok(Self::ObjectsErrors),
+            "checks.failed" => return Ok(Self::ChecksFailed),
             "throughput" | "throughput.rate" => return Ok(Self::ThroughputRate),
             "goodput" | "goodput.rate" => return Ok(Self::GoodputRate),
             "attempts.per_request" => return Ok(Self::AttemptsPerRequest),
@@ -276,6 +280,7 @@ impl fmt::Display for Quantity {
             Self::ErrorsRate => f.write_str("errors.rate"),
             Self::PageErrors => f.write_str("page.errors"),
             Self::ObjectsErrors => f.write_str("objects.errors"),
+            Self::ChecksFailed => f.write_str("checks.failed"),
             Self::ThroughputRate => f.write_str("throughput.rate"),
             Self::GoodputRate => f.write_str("goodput.rate"),
             Self::AttemptsPerRequest => f.write_str("attempts.per_request"),
@@ -332,6 +337,14 @@ impl fmt::Display for Metric {
 }
 
 impl Bound {
+    /// Parses a bound of a time.
+    ///
+    /// # Errors
+    /// Another text than `< 250ms`, `<= 250ms`, `> 1ms`, `>= 1ms` or `1ms..250ms`.
+    pub(crate) fn of_time(text: &str) -> Result<Self, InvalidValue> {
+        Self::parse(text, Quantity::Service(Statistic::Max))
+    }
+
     /// Parses the bound of a quantity; `=` before a range is optional.
     fn parse(text: &str, quantity: Quantity) -> Result<Self, InvalidValue> {
         let limit = |text: &str| Limit::parse(text, quantity);

@@ -32,6 +32,21 @@ impl Url {
         self.login.as_ref().map_or_else(|| self.to_string(), |login| login::written(&self.address, login, true))
     }
 
+    /// Whether an absolute URL begins with this origin, in whatever case and with or without the default port.
+    pub fn has_origin(&self, origin: &str) -> bool {
+        let usual = if self.secure { ":443" } else { ":80" };
+        let short = |origin: &str| {
+            let lower = origin.to_ascii_lowercase();
+            lower.strip_suffix(usual).map_or(lower.clone(), str::to_owned)
+        };
+        self.login.is_none() && short(origin) == short(&self.origin())
+    }
+
+    /// The scheme and the value of the `Host` header, as in `https://shop.test`.
+    pub fn origin(&self) -> String {
+        format!("http{}://{}", if self.secure { "s" } else { "" }, self.host())
+    }
+
     /// The value of the `Host` header.
     pub fn host(&self) -> String {
         match &self.address {

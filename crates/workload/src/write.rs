@@ -5,6 +5,7 @@
 //! written as numbers; data, bodies and traces are written as file names.
 
 mod arrivals;
+mod condition;
 mod pairs;
 mod request;
 mod retry;
@@ -15,10 +16,11 @@ pub(super) use request::statuses;
 
 use std::fmt::{self, Write};
 
-use self::pairs::{Pair, Pairs, list, pairs, section};
+use self::pairs::{Pair, Pairs, list, pairs, section, template};
 use super::observe::DEFAULT_INTERVAL;
 use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, Variable};
 use super::{Draft, Generator, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload};
+use crate::Template;
 use crate::policy::Policy;
 use crate::threshold::Threshold;
 use crate::toml_text::{toml_key, toml_text};
@@ -38,8 +40,9 @@ impl fmt::Display for Workload {
                 let _ = writeln!(text, "{}", sessions_to_toml(sessions));
             }
         }
-        if let Some(target) = &self.0.target {
-            section(&mut text, "[target]", &target::of_target(target));
+        let head = if self.0.more_targets.is_empty() { "[target]" } else { "[[target]]" };
+        for target in self.targets() {
+            section(&mut text, head, &target::of_target(target));
         }
         if let Some(server) = &self.0.server {
             section(&mut text, "[server]", &of_server(server));
@@ -69,10 +72,16 @@ impl fmt::Display for Workload {
         }
         // The requests of a replay are those of its trace.
         if !matches!(self.0.sessions, Sessions::Replay(_)) {
-            self.0.requests.iter().for_each(|request| section(&mut text, "[[request]]", &request::of_request(request)));
+            for request in &self.0.requests {
+                let named =
+                    self.target_of(request).filter(|_| request.target > 0 && request.absolute_origin().is_none());
+                let keys = Pairs(request::of_request(request))
+                    .maybe(named.and_then(|target| target.name.as_ref()), |keys, name| keys.text("target", name));
+                section(&mut text, "[[request]]", &keys.0);
+            }
         }
         if let Some(flows) = self.0.sessions.flows() {
-            arrivals::of_flows(&mut text, flows, &self.0.requests);
+            arrivals::of_flows(&mut text, flows, &self.0.requests, &self.0.conditions);
         }
         if !self.0.thresholds.is_empty() {
             let bounds =
@@ -152,7 +161,8 @@ fn variable(variable: &Variable) -> String {
     let keys = Pairs::default();
     let (keys, per) = match (&variable.source, &variable.env) {
         (_, Some(name)) => (keys.text("env", name), Per::Session),
-        (Source::Constant(value), None) => return toml_text(value.as_deref().unwrap_or_default()),
+        (Source::Constant(value), None) => return constant(value.as_deref().unwrap_or_default()),
+        (Source::Composed(text), None) => return template(text),
         (Source::Feeder(feeder), None) => (rows(keys, feeder), Per::Session),
         (Source::Uuid, None) => (keys.raw("uuid", true), Per::Session),
         (Source::Sequence(first), None) => (keys.raw("sequence", first), Per::Request),
@@ -160,6 +170,12 @@ fn variable(variable: &Variable) -> String {
         (Source::Work(unit), None) => (keys.text("work", unit), Per::Request),
     };
     keys.when(variable.per != per, |keys| keys.text("per", variable.per)).table()
+}
+
+/// A text that is read as this constant, whatever braces it has.
+fn constant(text: &str) -> String {
+    let is_read_so = Template::new(text).text() == Some(text);
+    if is_read_so { toml_text(text) } else { template(&Template::literal(text)) }
 }
 
 fn rows(keys: Pairs, feeder: &Feeder) -> Pairs {

@@ -56,7 +56,7 @@ impl fmt::Display for ExchangeText<'_> {
                 None => writeln!(f, "   extracted {name}: nothing")?,
             }
         }
-        if let Some(failed) = &e.failed {
+        for failed in &e.failed_checks {
             let found =
                 failed.found.as_deref().map_or_else(|| "nothing".to_owned(), |found| format!("`{}`", self.line(found)));
             writeln!(
@@ -142,11 +142,11 @@ mod tests {
                 truncated: true,
             }),
             extracted: vec![("token".to_owned(), Some("t\u{7}".to_owned())), ("id".to_owned(), None)],
-            failed: Some(FailedCheck {
+            failed_checks: vec![FailedCheck {
                 check: "signed in".to_owned(),
                 expected: "the body contains `hi`".to_owned(),
                 found: None,
-            }),
+            }],
             ..Exchange::default()
         }
     }

@@ -1,6 +1,7 @@
 //! Extractors and assertions.
 
 use offered_workload::Template;
+use offered_workload::Threshold;
 use offered_workload::script::{Check, Extraction, Find, IfMissing, Test, TextCondition, Which};
 use regex::RegexBuilder;
 
@@ -126,11 +127,11 @@ impl<'e> Reader<'e, '_> {
         if has_other_scope(node) {
             return None;
         }
-        let tests = match node.class() {
-            "ResponseAssertion" => self.response_assertion(node)?,
+        let (tests, negated) = match node.class() {
+            "ResponseAssertion" => return self.response_assertion(node),
             "JSONPathAssertion" => {
                 let path = json_path(&self.literal(node, property("JSON_PATH"))?)?;
-                if property("INVERT") == "true" || property("EXPECT_NULL") == "true" {
+                if property("EXPECT_NULL") == "true" {
                     return None;
                 }
                 let valued = property("JSONVALIDATION") == "true";
@@ -142,7 +143,12 @@ impl<'e> Reader<'e, '_> {
                 } else {
                     TextCondition::There
                 };
-                vec![Test::Text(Find::Json(path), patterns)]
+                (vec![Test::Text(Find::Json(path), patterns)], property("INVERT") == "true")
+            }
+            "DurationAssertion" => {
+                let most: u64 = self.literal(node, property("DurationAssertion.duration"))?.parse().ok()?;
+                let threshold = Threshold::new("service.max", &format!("<= {most}ms")).ok()?;
+                (vec![Test::Time(threshold.bound)], false)
             }
             "SizeAssertion" => {
                 let sign = match property("SizeAssertion.operator") {
@@ -160,22 +166,14 @@ impl<'e> Reader<'e, '_> {
                 if !body || (sign == "<" && size == 0) || (sign == ">" && size == u64::MAX) {
                     return None;
                 }
-                vec![Test::Size(format!("{sign} {size}").parse().ok()?)]
+                (vec![Test::Size(format!("{sign} {size}").parse().ok()?)], false)
             }
             _ => return None,
         };
-        let generic = ["", "Response Assertion", "JSON Assertion", "Size Assertion"].contains(&node.name().trim());
-        let name = node.name().trim();
-        let many = tests.len() > 1;
-        let named = |(at, test)| match generic {
-            true => Check::of(test),
-            false if many => Check { name: format!("{name} ({})", at + 1), test },
-            false => Check { name: name.to_owned(), test },
-        };
-        Some(tests.into_iter().enumerate().map(named).collect())
+        Some(named(node, tests, negated))
     }
 
-    fn response_assertion(&mut self, node: &Node<'e>) -> Option<Vec<Test>> {
+    fn response_assertion(&mut self, node: &Node<'e>) -> Option<Vec<Check>> {
         const CONTAINS: u32 = 2;
         const NOT: u32 = 4;
         const OR: u32 = 32;
@@ -186,22 +184,27 @@ impl<'e> Reader<'e, '_> {
         for entry in entries.iter().flat_map(|entries| entries.iter()) {
             patterns.push(self.literal(node, &entry.text)?);
         }
-        if kind & NOT != 0 || patterns.is_empty() {
+        let or = kind & OR != 0 && patterns.len() > 1;
+        let negated = kind & NOT != 0;
+        // Any of several that is not there is no condition of a check.
+        if patterns.is_empty() || negated && or {
             return None;
         }
-        let or = kind & OR != 0 && patterns.len() > 1;
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
-        let mut tests = Self::tests_of_field(node, patterns, kind & !OR, or)?;
-        if ignores && !tests.iter().any(|test| matches!(test, Test::Status(_))) {
-            // Statuses from 400 on are not failures either.
-            tests.push(Test::Status(vec![(100, 999)]));
-        }
+        let tests = Self::tests_of_field(node, patterns, kind & !OR & !NOT, or)?;
+        let mut checks = named(node, tests, negated);
+        let tests = || checks.iter().map(|check| &check.test);
         let failing =
             |test: &Test| matches!(test, Test::Status(ranges) if ranges.iter().any(|(lowest, _)| *lowest >= 400));
-        if !ignores && tests.iter().any(failing) {
+        let expects_failure = !ignores && !negated && tests().any(failing);
+        if ignores && !tests().any(|test| matches!(test, Test::Status(_))) {
+            // Statuses from 400 on are not failures either.
+            checks.extend(named(node, vec![Test::Status(vec![(100, 999)])], false));
+        }
+        if expects_failure {
             self.note(node, "expects a status of 400 or above without ignoring the status, so JMeter still fails the response; here it passes");
         }
-        Some(tests)
+        Some(checks)
     }
 
     /// The tests of a response assertion of this `kind`; with `or` one matching pattern is enough.
@@ -251,6 +254,19 @@ impl<'e> Reader<'e, '_> {
             _ => None,
         }
     }
+}
+
+/// The tests as checks named after `node`, unless it has the name that JMeter gives.
+fn named(node: &Node<'_>, tests: Vec<Test>, negated: bool) -> Vec<Check> {
+    let name = node.name().trim();
+    let generic = ["", "Response Assertion", "JSON Assertion", "Size Assertion", "Duration Assertion"].contains(&name);
+    let many = tests.len() > 1;
+    let check = |(at, test)| match generic {
+        true => Check::of(test).negated(negated),
+        false if many => Check { name: format!("{name} ({})", at + 1), test, negated },
+        false => Check { name: name.to_owned(), test, negated },
+    };
+    tests.into_iter().enumerate().map(check).collect()
 }
 
 /// Whether an extractor or assertion applies to a variable or to sub-samples instead of the main response.

@@ -130,7 +130,11 @@ impl Requests {
                 (TransactionEffect::Plain, None) => {
                     let statement = self.statement(ask, &draws)?;
                     let sql = Sql { statements: vec![statement], is_transaction: false, class: None };
-                    let one = Check { name: "rows = 1".to_owned(), test: Test::Rows(Sizes { least: 1, most: 1 }) };
+                    let one = Check {
+                        name: "rows = 1".to_owned(),
+                        test: Test::Rows(Sizes { least: 1, most: 1 }),
+                        negated: false,
+                    };
                     let check = ask.gset.is_some().then_some(one).into_iter().collect();
                     requests.push(Request {
                         sql: Some(sql),

@@ -1,5 +1,6 @@
 //! Tests of data files, logins, extractors, assertions, bodies and files.
 
+use offered_workload::Threshold;
 use offered_workload::script::{IfMissing, Per, Which};
 
 use super::*;
@@ -77,7 +78,10 @@ fn logins_are_extracted_and_sent() {
             },
         ]
     );
-    assert_eq!(login.check, [Check { name: "signed in".to_owned(), test: Test::Status(vec![(200, 200)]) }]);
+    assert_eq!(
+        login.check,
+        [Check { name: "signed in".to_owned(), test: Test::Status(vec![(200, 200)]), negated: false }]
+    );
     let account = request(&plan, "account?of=${id}");
     assert_eq!(account.path.to_source(), "/account?of={{id}}");
     assert_eq!(account.headers[0].1.to_source(), "Bearer {{token}}");
@@ -107,7 +111,7 @@ fn variables_used_before_extraction_have_initial_values() {
     let (plan, _) = one(&threads(1, 0, &[get("first", &regex), get("then?n=${next}", "")].concat()));
     assert_eq!((&plan.variables[..], &plan.notes[..]), (&[Variable::constant("next", "${next}")][..], &[][..]));
     assert_eq!(
-        (plan.requests[0].extract[0].which, &plan.requests[0].extract[0].if_missing),
+        (plan.requests[0].extract[0].which.clone(), &plan.requests[0].extract[0].if_missing),
         (Which::Random, &IfMissing::KeepPrevious)
     );
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"next\"><stringProp name=\"Argument.value\">42</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
@@ -227,7 +231,6 @@ fn assertions_are_translated() {
                 ("Assertion.test_field", "SizeAssertion.response_data"),
             ],
         ),
-        // Not translated.
         response("not", body, "20", &["Error"]),
         element("DurationAssertion", "fast", &[("DurationAssertion.duration", "100")]),
     ];
@@ -249,13 +252,14 @@ fn assertions_are_translated() {
             ),
             &Test::Text(Find::Json("$.ok".to_owned()), TextCondition::Is(literal_template("true"))),
             &Test::Size("< 1000".parse().unwrap()),
+            &body(TextCondition::Contains(literal_template("Error"))),
+            &Test::Time(Threshold::new("service.max", "<= 100ms").unwrap().bound),
         ]
     );
     assert_eq!(plan.requests[0].check[3].name, "says (2)");
-    assert_eq!(workload.requests()[0].checks().len(), 9);
-    let noted: Vec<&str> = plan.notes.iter().map(|note| note.element.as_str()).collect();
-    assert_eq!(noted, ["DurationAssertion `fast`", "ResponseAssertion `not`"]);
-    assert!(plan.notes[0].message.contains("[thresholds]"), "{:?}", plan.notes);
+    let negated: Vec<bool> = workload.requests()[0].checks().iter().map(|check| check.negated).collect();
+    assert_eq!(negated, [false, false, false, false, false, false, false, false, false, true, false]);
+    assert!(plan.notes.is_empty(), "{:?}", plan.notes);
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn extractors_select_the_match_that_jmeter_selects() {
         all.extend(more);
         one(&threads(1, 0, &[get("a", &element("RegexExtractor", &all)), get("b?${t}", "")].concat())).0
     };
-    let taken = |plan: &Plan| plan.requests[0].extract.first().map(|e| (e.which, e.if_missing.clone()));
+    let taken = |plan: &Plan| plan.requests[0].extract.first().map(|e| (e.which.clone(), e.if_missing.clone()));
     assert_eq!(taken(&regex(&[])), Some((Which::Random, IfMissing::KeepPrevious)));
     assert_eq!(taken(&regex(&[("RegexExtractor.match_number", "0")])), Some((Which::Random, IfMissing::KeepPrevious)));
     assert_eq!(

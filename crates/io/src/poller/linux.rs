@@ -44,6 +44,10 @@ impl System {
         Ok(epoll::add(&self.epoll, source, EventData::new_u64(token as u64), flags)?)
     }
 
+    pub(super) fn add_system(&self, inner: &Self, token: usize) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, &inner.epoll, EventData::new_u64(token as u64), EventFlags::IN)?)
+    }
+
     pub(super) fn remove(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }

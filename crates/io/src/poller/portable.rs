@@ -31,6 +31,12 @@ impl System {
         unsafe { self.0.add_with_mode(source.as_raw_fd(), Event::all(token), PollMode::Edge) }
     }
 
+    #[allow(unsafe_code)]
+    pub(super) fn add_system(&self, inner: &Self, token: usize) -> io::Result<()> {
+        // SAFETY: the outer poller is dropped together with the inner one, and kqueue forgets a closed descriptor by itself.
+        unsafe { self.0.add_with_mode(inner.0.as_raw_fd(), Event::readable(token), PollMode::Level) }
+    }
+
     pub(super) fn remove(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         self.0.delete(source)
     }

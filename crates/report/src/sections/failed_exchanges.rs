@@ -1,6 +1,6 @@
 //! Recorded failures with request and response.
 
-use offered_events::{Exchange, Message};
+use offered_events::{Exchange, FailedCheck, Message};
 
 use crate::document::{Block, Cell, Section, Table};
 use crate::run::Run;
@@ -12,12 +12,15 @@ const CHARACTERS: usize = 400;
 pub(super) fn section(run: &Run) -> Option<Section> {
     let exchanges = &run.failed_exchanges;
     let row = |exchange: &Exchange| {
-        let Exchange { request, session, step, outcome, status, reason, sent, received, failed, .. } = exchange;
+        let Exchange { request, session, step, outcome, status, reason, sent, received, failed_checks, .. } = exchange;
         let status = if *status > 0 { format!(" {status}") } else { String::new() };
         let why = reason.as_ref().map_or_else(String::new, |error| format!(": {error}"));
         let text = |text: Option<String>| text.map_or(Cell::Empty, Cell::Text);
-        let wanted = failed.as_ref().map(|failed| clipped(&failed.expected));
-        let found = failed.as_ref().map(|failed| failed.found.as_deref().map_or_else(|| "nothing".to_owned(), clipped));
+        let all = |side: fn(&FailedCheck) -> String| {
+            (!failed_checks.is_empty()).then(|| failed_checks.iter().map(side).collect::<Vec<_>>().join("; "))
+        };
+        let wanted = all(|failed| clipped(&failed.expected));
+        let found = all(|failed| failed.found.as_deref().map_or_else(|| "nothing".to_owned(), clipped));
         vec![
             Cell::Text(format!("{request} (session {session}, step {step})")),
             Cell::Text(format!("{outcome}{status}{why}")),
@@ -63,7 +66,7 @@ fn clipped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_events::{FailedCheck, Recording};
+    use offered_events::Recording;
     use offered_verify::{Criteria, verify};
 
     #[test]
@@ -85,7 +88,7 @@ mod tests {
             reason: Some("c".to_owned()),
             sent: Some(message.clone()),
             received: Some(message),
-            failed: Some(failed),
+            failed_checks: vec![failed],
             ..Exchange::default()
         };
         run.failed_exchanges = vec![exchange; 25];

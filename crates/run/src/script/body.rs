@@ -28,6 +28,7 @@ pub(super) enum Body {
 #[derive(Debug)]
 pub(super) struct Part {
     head: String,
+    file_name: String,
     content: Content<Text>,
 }
 
@@ -74,9 +75,7 @@ impl Body {
     pub(super) fn media_type(&self) -> Option<String> {
         match self {
             Self::Form(_) => Some("application/x-www-form-urlencoded".to_owned()),
-            Self::Multipart(_) | Self::Constant { is_multipart: true, .. } => {
-                Some(format!("multipart/form-data; boundary={BOUNDARY}"))
-            }
+            Self::Multipart(_) | Self::Constant { is_multipart: true, .. } => Some(multipart_type()),
             _ => None,
         }
     }
@@ -109,14 +108,7 @@ impl Body {
             }
             Self::Multipart(parts) => {
                 let mut bytes = Vec::new();
-                for part in parts {
-                    match &part.content {
-                        Content::Text(text) => {
-                            part.append(values.plain(text, context, state)?.as_bytes(), &mut bytes);
-                        }
-                        Content::Raw(raw) => part.append(raw, &mut bytes),
-                    }
-                }
+                parts.iter().try_for_each(|part| part.append_rendered(values, context, state, &mut bytes))?;
                 end_multipart(&mut bytes);
                 bytes
             }
@@ -125,8 +117,40 @@ impl Body {
     }
 }
 
+/// The `Content-Type` of a multipart body.
+pub(super) fn multipart_type() -> String {
+    format!("multipart/form-data; boundary={BOUNDARY}")
+}
+
+/// Appends a part with this text.
+pub(super) fn append_text(name: &[u8], value: &[u8], bytes: &mut Vec<u8>) {
+    append_head(name, b"\r\n\r\n", bytes);
+    bytes.extend_from_slice(value);
+    bytes.extend_from_slice(b"\r\n");
+}
+
+/// Appends the part of a file field in which no file is chosen.
+pub(super) fn append_no_file(name: &[u8], bytes: &mut Vec<u8>) {
+    append_head(name, b"; filename=\"\"\r\nContent-Type: application/octet-stream\r\n\r\n\r\n", bytes);
+}
+
+/// Appends the head of a part up to its name, and `rest`. Names are escaped as in browsers (WHATWG HTML, section 4.10.22.7).
+fn append_head(name: &[u8], rest: &[u8], bytes: &mut Vec<u8>) {
+    bytes.extend_from_slice(format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"").as_bytes());
+    for byte in name {
+        match byte {
+            b'"' => bytes.extend_from_slice(b"%22"),
+            b'\r' => bytes.extend_from_slice(b"%0D"),
+            b'\n' => bytes.extend_from_slice(b"%0A"),
+            other => bytes.push(*other),
+        }
+    }
+    bytes.push(b'"');
+    bytes.extend_from_slice(rest);
+}
+
 /// Appends the last boundary.
-fn end_multipart(bytes: &mut Vec<u8>) {
+pub(super) fn end_multipart(bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
 }
 
@@ -138,7 +162,34 @@ impl Part {
         }
     }
 
-    fn new(part: &script::Part, values: &Values) -> Result<Self, String> {
+    /// Appends the part with its content at this request.
+    ///
+    /// # Errors
+    /// A value is missing.
+    pub(super) fn append_rendered(
+        &self,
+        values: &Values,
+        context: RequestContext,
+        state: Option<&SessionState>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), MissingValue> {
+        match &self.content {
+            Content::Text(text) => self.append(values.plain(text, context, state)?.as_bytes(), bytes),
+            Content::Raw(raw) => self.append(raw, bytes),
+        }
+        Ok(())
+    }
+
+    /// The name that a file is sent under; empty for a text.
+    pub(super) fn file_name(&self) -> &str {
+        &self.file_name
+    }
+
+    /// Compiles a part of the workload.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that contains the boundary.
+    pub(super) fn new(part: &script::Part, values: &Values) -> Result<Self, String> {
         let mut head = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{}\"", part.name);
         if let Some(name) = part.file_name() {
             head += &format!("; filename=\"{name}\"");
@@ -162,6 +213,6 @@ impl Part {
             }
             Content::Raw(bytes) => Content::Raw(bytes.clone()),
         };
-        Ok(Self { head, content })
+        Ok(Self { head, file_name: file.to_owned(), content })
     }
 }

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 
 use offered_base::Nanos;
 use offered_events::{Event, FailedCheck, Reason};
-use offered_workload::digest;
 use offered_workload::script::{self, IfMissing, Sizes, Which};
+use offered_workload::threshold::Bound;
+use offered_workload::{digest, failed_checks};
 use regex::bytes::Regex;
 
 use super::locator::{Locator, ParsedResponse, regex};
+use super::origin::Location;
 use super::value::{Text, Values};
 use super::{Redactor, RequestContext, Script, SessionState};
 use crate::message::Response;
@@ -18,6 +20,8 @@ use crate::message::Response;
 pub(super) struct Check {
     name: String,
     test: Test,
+    /// Whether the check passes if the condition is false.
+    negated: bool,
     /// The examined part of the response, for messages.
     location: String,
 }
@@ -28,6 +32,7 @@ enum Test {
     Text(Locator, Expected),
     Size(Sizes),
     Rows(Sizes),
+    Time(Bound),
     Sha256(String),
 }
 
@@ -37,6 +42,7 @@ enum Expected {
     Is(Text),
     Contains(Text),
     Matches(Regex),
+    Count(Sizes),
 }
 
 /// A value to extract from a response.
@@ -56,8 +62,12 @@ pub(super) struct Extraction {
 pub(crate) struct Received<'a> {
     pub(crate) status: u16,
     pub(crate) reply: &'a Response,
+    /// The service time, redirects included.
+    pub(crate) service: Nanos,
     /// The path and query that were requested, to which relative URLs in the response refer (RFC 3986, section 5.1.3).
     pub(crate) path: &'a str,
+    /// The index of the target.
+    pub(crate) target: u16,
     /// The slots of values that earlier responses of a chain of redirects had.
     pub(crate) found: &'a [u16],
 }
@@ -65,10 +75,18 @@ pub(crate) struct Received<'a> {
 /// Why a response is not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Rejection {
-    /// The name of the check or extraction, and why it could not examine the response completely, if so.
+    /// The names of the failed checks and extractions, or of the one that could not examine the response completely, and why.
     pub(crate) reason: String,
     /// Whether the evaluation ended because its time was over.
     pub(crate) out_of_time: bool,
+}
+
+#[cfg(test)]
+impl<'a> Received<'a> {
+    /// The response to a request for `/`, after a second and without redirects.
+    pub(crate) fn for_test(status: u16, reply: &'a Response) -> Self {
+        Self { status, reply, service: Nanos::from_secs(1), path: "/", target: 0, found: &[] }
+    }
 }
 
 /// The results of the extractions of one response.
@@ -91,6 +109,7 @@ impl Check {
             script::Test::Status(ranges) => Test::Status(ranges.clone()),
             script::Test::Size(sizes) => Test::Size(*sizes),
             script::Test::Rows(rows) => Test::Rows(*rows),
+            script::Test::Time(bound) => Test::Time(bound.clone()),
             script::Test::Sha256(digest) => Test::Sha256(digest.clone()),
             script::Test::Text(find, wanted) => {
                 let wanted = match wanted {
@@ -98,6 +117,7 @@ impl Check {
                     script::TextCondition::Is(text) => Expected::Is(values.text(text)),
                     script::TextCondition::Contains(text) => Expected::Contains(values.text(text)),
                     script::TextCondition::Matches(pattern) => Expected::Matches(regex(pattern).map_err(invalid)?),
+                    script::TextCondition::Count(number) => Expected::Count(*number),
                 };
                 Test::Text(Locator::new(find).map_err(invalid)?, wanted)
             }
@@ -107,14 +127,19 @@ impl Check {
             script::Test::Status(_) => "the status".to_owned(),
             script::Test::Size(_) => "the size of the body".to_owned(),
             script::Test::Rows(_) => "the number of rows".to_owned(),
+            script::Test::Time(_) => "the service time".to_owned(),
             script::Test::Sha256(_) => "the SHA-256 digest of the body".to_owned(),
         };
-        Ok(Self { name: check.name.clone(), test, location })
+        Ok(Self { name: check.name.clone(), test, negated: check.negated, location })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     pub(super) fn reads_body(&self) -> bool {
         match &self.test {
-            Test::Status(_) | Test::Size(_) | Test::Rows(_) => false,
+            Test::Status(_) | Test::Size(_) | Test::Rows(_) | Test::Time(_) => false,
             Test::Text(find, _) => find.reads_body(),
             Test::Sha256(_) => true,
         }
@@ -122,60 +147,85 @@ impl Check {
 
     /// What the check requires, for messages.
     fn wanted(&self, render: impl Fn(&Text) -> Option<String>) -> String {
-        let location = &self.location;
         let text = |text: &Text| render(text).unwrap_or_default();
-        match &self.test {
+        let (verb, wanted) = match &self.test {
             Test::Status(ranges) => {
                 let range =
                     |(low, high): &(u16, u16)| if low == high { low.to_string() } else { format!("{low}..{high}") };
-                format!("{location} is {}", ranges.iter().map(range).collect::<Vec<_>>().join(" or "))
+                ("is", ranges.iter().map(range).collect::<Vec<_>>().join(" or "))
             }
-            Test::Size(Sizes { least, most: u64::MAX }) | Test::Rows(Sizes { least, most: u64::MAX }) => {
-                format!("{location} is at least {least}")
-            }
-            Test::Size(Sizes { least, most }) | Test::Rows(Sizes { least, most }) => {
-                format!("{location} is from {least} to {most}")
-            }
-            Test::Sha256(digest) => format!("{location} is {digest}"),
-            Test::Text(_, Expected::There) => format!("{location} is there"),
-            Test::Text(_, Expected::Is(wanted)) => format!("{location} is `{}`", text(wanted)),
-            Test::Text(_, Expected::Contains(wanted)) => format!("{location} contains `{}`", text(wanted)),
-            Test::Text(_, Expected::Matches(expression)) => format!("{location} matches `{expression}`"),
-        }
+            Test::Size(sizes) | Test::Rows(sizes) => ("is", range(*sizes)),
+            Test::Time(bound) => ("is", bound.to_string()),
+            Test::Sha256(digest) => ("is", digest.clone()),
+            Test::Text(_, Expected::There) => ("is", "there".to_owned()),
+            Test::Text(_, Expected::Is(wanted)) => ("is", format!("`{}`", text(wanted))),
+            Test::Text(_, Expected::Contains(wanted)) => ("contains", format!("`{}`", text(wanted))),
+            Test::Text(_, Expected::Matches(expression)) => ("matches", format!("`{expression}`")),
+            Test::Text(_, Expected::Count(number)) => ("has a number of matches that is", range(*number)),
+        };
+        let not = match (self.negated, verb) {
+            (false, _) => "",
+            (true, "is") => " not",
+            (true, _) => " (not wanted:)",
+        };
+        format!("{} {verb}{not} {wanted}", self.location)
     }
 
     /// The text found in the response; the first one of several.
     fn found(&self, response: &ParsedResponse<'_>) -> Option<String> {
+        let Received { status, reply, service, .. } = response.received;
         match &self.test {
-            Test::Status(_) => Some(response.status.to_string()),
-            Test::Size(_) => Some(response.reply.size.to_string()),
-            Test::Rows(_) => Some(response.reply.rows.to_string()),
+            Test::Status(_) => Some(status.to_string()),
+            Test::Size(_) => Some(reply.size.to_string()),
+            Test::Rows(_) => Some(reply.rows.to_string()),
+            Test::Time(_) => Some(service.to_string()),
             Test::Sha256(_) => response.body().ok().map(digest),
+            Test::Text(find, Expected::Count(_)) => Some(find.texts(response).count().to_string()),
             Test::Text(find, _) => find.texts(response).next().map(Cow::into_owned),
         }
     }
 
     fn passes(&self, response: &ParsedResponse<'_>, render: impl Fn(&Text) -> Option<String>) -> bool {
-        match &self.test {
-            Test::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&response.status)),
-            Test::Size(sizes) => (sizes.least..=sizes.most).contains(&response.reply.size),
-            Test::Rows(rows) => (rows.least..=rows.most).contains(&response.reply.rows),
-            Test::Sha256(wanted) => response.body().is_ok_and(|body| digest(body) == *wanted),
+        self.holds(response, render) == Some(!self.negated)
+    }
+
+    /// Whether the condition is true; `None` if a value that it needs is missing.
+    fn holds(&self, response: &ParsedResponse<'_>, render: impl Fn(&Text) -> Option<String>) -> Option<bool> {
+        let Received { status, reply, service, .. } = response.received;
+        Some(match &self.test {
+            Test::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&status)),
+            Test::Size(sizes) => sizes.contains(reply.size),
+            Test::Rows(rows) => rows.contains(reply.rows),
+            Test::Time(bound) => bound.holds(service.as_secs_f64()),
+            Test::Sha256(wanted) => digest(response.body().ok()?) == *wanted,
             Test::Text(find, wanted) => {
                 let mut texts = find.texts(response);
                 match wanted {
                     Expected::There => texts.next().is_some(),
-                    Expected::Is(text) => render(text).is_some_and(|wanted| texts.any(|found| found == wanted)),
+                    Expected::Is(text) => {
+                        let wanted = render(text)?;
+                        texts.any(|found| found == wanted)
+                    }
                     Expected::Contains(text) => {
-                        render(text).is_some_and(|wanted| texts.any(|found| found.contains(&wanted)))
+                        let wanted = render(text)?;
+                        texts.any(|found| found.contains(&wanted))
                     }
                     Expected::Matches(expression) => texts.any(|found| {
                         let found = found.as_bytes();
                         response.has_time_to_search(expression, found) && expression.is_match(found)
                     }),
+                    Expected::Count(number) => number.contains(texts.count() as u64),
                 }
             }
-        }
+        })
+    }
+}
+
+/// A range of numbers, for messages.
+fn range(Sizes { least, most }: Sizes) -> String {
+    match most {
+        u64::MAX => format!("at least {least}"),
+        _ => format!("from {least} to {most}"),
     }
 }
 
@@ -185,6 +235,10 @@ fn location(find: &script::Find) -> String {
         script::Find::Body => "the body".to_owned(),
         script::Find::Header(name) => format!("the header {name}"),
         script::Find::Column(name) => format!("the column {name}"),
+        script::Find::Cookie(name) => format!("the cookie {name}"),
+        script::Find::Url => "the URL".to_owned(),
+        script::Find::Matched { of, pattern, group: 0 } => format!("regex {pattern} in {}", location(of)),
+        script::Find::Matched { of, pattern, group } => format!("group {group} of regex {pattern} in {}", location(of)),
         script::Find::Json(path) => format!("json {path}"),
         script::Find::Regex { pattern, group: 0 } => format!("regex {pattern}"),
         script::Find::Regex { pattern, group } => format!("group {group} of regex {pattern}"),
@@ -205,13 +259,41 @@ impl Extraction {
             slot: values.slot(name),
             locator: Locator::new(find).map_err(|reason| format!("extract `{name}`: {reason}"))?,
             location: location(find),
-            which: *which,
+            which: which.clone(),
             if_missing: if_missing.clone(),
         })
     }
 
     pub(super) fn reads_body(&self) -> bool {
         self.locator.reads_body()
+    }
+
+    /// The extracted value; `None` without a match. `pick` chooses one of this number of matches.
+    fn value(&self, response: &ParsedResponse<'_>, pick: impl Fn(usize) -> usize) -> Option<String> {
+        let mut texts = self.locator.texts(response);
+        let found = match &self.which {
+            Which::Nth(nth) => texts.nth(*nth as usize - 1),
+            Which::Last => texts.last(),
+            Which::Random => {
+                // All texts together may be larger than the response by far.
+                let all = texts.count();
+                (all > 0).then(|| self.locator.texts(response).nth(pick(all))).flatten()
+            }
+            Which::Count => Some(Cow::Owned(texts.count().to_string())),
+            Which::All(separator) => {
+                let mut all = texts.next()?.into_owned();
+                for text in texts {
+                    if all.len() + separator.len() + text.len() > MAX_JOINED_BYTES {
+                        response.give_up("all matches together are larger than 1 MB");
+                        return None;
+                    }
+                    all.push_str(separator);
+                    all.push_str(&text);
+                }
+                Some(Cow::Owned(all))
+            }
+        };
+        found.map(Cow::into_owned)
     }
 
     /// The name under which a failed extraction is reported as a check.
@@ -236,8 +318,8 @@ impl Script {
         state: &mut SessionState,
         time_left: &dyn Fn() -> Nanos,
     ) -> Vec<u16> {
-        let response = ParsedResponse::new(received.status, received.reply, time_left);
-        self.extract(label, context, &response, received.path, state).found
+        let response = ParsedResponse::new(received, &self.origins.get(received.target).url, time_left);
+        self.extract(label, context, &response, state).found
     }
 
     /// Stores in `state` the values that the response to request `label` has.
@@ -246,27 +328,19 @@ impl Script {
         label: u16,
         context: RequestContext,
         response: &ParsedResponse<'_>,
-        path: &str,
         state: &mut SessionState,
     ) -> Extracted {
         let mut extracted = Extracted::default();
         for extraction in &self.requests[usize::from(label)].extract {
-            let texts = || extraction.locator.texts(response);
-            let found = match extraction.which {
-                Which::Nth(nth) => texts().nth(nth as usize - 1),
-                Which::Random => {
-                    // All texts together may be larger than the response by far.
-                    let all = texts().count();
-                    (all > 0).then(|| texts().nth(self.values.pick(extraction.slot, context, all))).flatten()
-                }
-            };
+            let found = extraction.value(response, |all| self.values.pick(extraction.slot, context, all));
             if let (None, Some(reason)) = (&extracted.incomplete, response.incomplete()) {
                 extracted.incomplete = Some(format!("{}: {reason}", extraction.check()));
             }
             if let Some(found) = found {
-                state.set(extraction.slot, Some(found.into_owned()));
+                state.set(extraction.slot, Some(found));
                 if self.url_slots.contains(&extraction.slot) {
-                    state.bases.insert(extraction.slot, path.into());
+                    let Received { target, path, .. } = response.received;
+                    state.bases.insert(extraction.slot, Location { target, path: path.to_owned() });
                 }
                 extracted.found.push(extraction.slot);
             }
@@ -274,10 +348,10 @@ impl Script {
         extracted
     }
 
-    /// Evaluates the response to request `label`: stores extracted values in `state` and runs the checks.
+    /// Evaluates the response to request `label`: stores extracted values in `state` and runs all checks.
     ///
     /// # Errors
-    /// The name of the first check that failed, or of the first extraction that found nothing; or the name of the check
+    /// The names of the checks that failed, and of the extractions that found nothing; or the name of the check
     /// or extraction that could not examine the response completely, and why, for example because `time_left`
     /// returned zero.
     pub(crate) fn evaluate(
@@ -289,18 +363,17 @@ impl Script {
         time_left: &dyn Fn() -> Nanos,
     ) -> Result<(), Rejection> {
         let request = &self.requests[usize::from(label)];
-        let response = ParsedResponse::new(received.status, received.reply, time_left);
-        let incomplete_in = |name: &str| response.incomplete().map(|reason| format!("{name}: {reason}"));
+        let response = ParsedResponse::new(received, &self.origins.get(received.target).url, time_left);
         // Extraction comes first, because checks may use the extracted values.
-        let Extracted { found, mut incomplete } = self.extract(label, context, &response, received.path, state);
-        let mut failed = None;
+        let Extracted { found, mut incomplete } = self.extract(label, context, &response, state);
+        let mut missing = Vec::new();
         for extraction in &request.extract {
             if !found.contains(&extraction.slot) && !received.found.contains(&extraction.slot) {
                 let value = match &extraction.if_missing {
                     IfMissing::KeepPrevious => continue,
                     IfMissing::Default(value) => Some(value.clone()),
                     IfMissing::Fail => {
-                        failed.get_or_insert_with(|| extraction.check());
+                        missing.push(extraction.check());
                         None
                     }
                 };
@@ -308,60 +381,81 @@ impl Script {
             }
         }
         let render = |text: &Text| self.values.plain(text, context, Some(state)).ok();
-        let mut failed_check = None;
+        let mut failed: Vec<&str> = Vec::new();
         for check in &request.checks {
-            let passes = incomplete.is_none() && check.passes(&response, render);
-            incomplete = incomplete.or_else(|| incomplete_in(&check.name));
-            if !passes {
-                failed_check = Some(check.name.clone());
-                break;
+            if incomplete.is_none() && !check.passes(&response, render) {
+                failed.push(&check.name);
+            }
+            let reason = |reason| format!("{}: {reason}", check.name);
+            incomplete = incomplete.or_else(|| response.incomplete().map(reason));
+        }
+        for submitted in &request.forms {
+            let submitted_request = &self.requests[usize::from(*submitted)];
+            if let Some(form) = &submitted_request.form {
+                state.forms.insert(*submitted, form.query.read(&response));
+                let reason = |reason| format!("form of `{}`: {reason}", submitted_request.name);
+                incomplete = incomplete.or_else(|| response.incomplete().map(reason));
             }
         }
+        failed.extend(missing.iter().map(String::as_str));
         let undecoded = || response.body().err().filter(|_| request.reads_body).map(str::to_owned);
-        match incomplete.or_else(undecoded).or(failed_check).or(failed) {
+        let failed = || (!failed.is_empty()).then(|| failed_checks::join(failed));
+        match incomplete.or_else(undecoded).or_else(failed) {
             Some(reason) => Err(Rejection { reason, out_of_time: response.is_out_of_time() }),
             None => Ok(()),
         }
     }
 
-    /// Describes, for display, the values extracted from the response to a request and what the failed check
-    /// expected and found. If the redirect of the response was `followed`, only the values in these slots are from it.
-    pub(crate) fn explain_failure(
+    /// The values extracted from the response to request `label`, by name, for display. If the redirect of the response was
+    /// `followed`, only the values in these slots are from it.
+    pub(crate) fn extracted(
+        &self,
+        label: u16,
+        state: Option<&SessionState>,
+        followed: Option<&[u16]>,
+    ) -> Vec<(String, Option<String>)> {
+        let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
+        let own = self.requests[usize::from(label)].extract.iter();
+        let own = own.filter(|extraction| followed.is_none_or(|slots| slots.contains(&extraction.slot)));
+        own.map(|extraction| (extraction.name.clone(), value(extraction))).collect()
+    }
+
+    /// What the checks in `reason`, which the response to a request failed, expected and found.
+    pub(crate) fn failures(
         &self,
         context: RequestContext,
-        (status, reply): (u16, &Response),
+        received: Received<'_>,
         state: Option<&SessionState>,
-        failed: Option<&str>,
-        followed: Option<&[u16]>,
+        reason: &str,
         time_left: &dyn Fn() -> Nanos,
-    ) -> (Vec<(String, Option<String>)>, Option<FailedCheck>) {
+    ) -> Vec<FailedCheck> {
         let request = &self.requests[usize::from(context.label)];
-        let value = |extraction: &Extraction| state.and_then(|state| state.value(extraction.slot)).map(str::to_owned);
-        let own = request.extract.iter().filter(|e| followed.is_none_or(|slots| slots.contains(&e.slot)));
-        let extracted = own.map(|extraction| (extraction.name.clone(), value(extraction))).collect();
-        let response = ParsedResponse::new(status, reply, time_left);
+        let response = ParsedResponse::new(received, &self.origins.get(received.target).url, time_left);
         let render = |text: &Text| self.values.plain(text, context, state).ok();
-        let failed = failed.and_then(|name| {
-            let failed_check =
-                request.checks.iter().find(|check| check.name == name && !check.passes(&response, render));
-            let failed_check = failed_check.map(|check| (check.wanted(render), check.found(&response)));
-            let missing = || request.extract.iter().find(|extraction| extraction.check() == name);
-            let missing = || missing().map(|extraction| (format!("{} is there", extraction.location), None));
-            let (wanted, found) = failed_check.or_else(missing)?;
-            Some(FailedCheck { check: name.to_owned(), expected: wanted, found: found.map(|found| truncated(&found)) })
-        });
-        (extracted, failed)
+        let checks = request.checks.iter().map(|check| check.name.clone());
+        let names: Vec<String> = checks.chain(request.extract.iter().map(Extraction::check)).collect();
+        let failure = |index: usize| {
+            let (expected, found) = match request.checks.get(index) {
+                Some(check) if check.passes(&response, render) => return None,
+                Some(check) => (check.wanted(render), check.found(&response)),
+                None => (format!("{} is there", request.extract[index - request.checks.len()].location), None),
+            };
+            let found = found.map(|found| truncated(&found));
+            Some(FailedCheck { check: names[index].clone(), expected, found })
+        };
+        failed_checks::indexes(reason, &names).filter_map(failure).collect()
     }
 
     /// The body of a response, decompressed if possible.
     pub(crate) fn decoded_body(reply: &Response) -> Cow<'_, [u8]> {
-        let response = ParsedResponse::new(0, reply, &|| Nanos::MAX);
+        let received = Received { status: 0, reply, service: Nanos::ZERO, path: "", target: 0, found: &[] };
+        let response = ParsedResponse::new(received, "", &|| Nanos::MAX);
         response.body().map_or(Cow::Borrowed(&*reply.body), |body| Cow::Owned(body.to_vec()))
     }
 
     /// A redactor that hides the secret values of this request, and those that the session has extracted.
     pub(crate) fn redactor(&self, context: RequestContext, state: Option<&SessionState>) -> Redactor<'_> {
-        let values = self.values.secret(context);
+        let values = self.values.secret(context, state);
         let extracted = state.into_iter().flat_map(|state| self.values.secret_extractions(state)).map(Cow::Borrowed);
         let values: Vec<Cow<'_, str>> = values.into_iter().chain(extracted).collect();
         Redactor::new(self.values.secret_names(), values.iter().map(|value| &**value))
@@ -381,6 +475,8 @@ impl Script {
     }
 }
 
+/// Maximum size of all matches of an extraction, joined.
+const MAX_JOINED_BYTES: usize = 1 << 20;
 /// Maximum number of characters shown of a text that failed a check.
 const MAX_SHOWN_CHARS: usize = 500;
 

@@ -1,5 +1,7 @@
-//! The cookies of a session (RFC 6265), for the one host of the target. Their number and size are limited as in curl
+//! The cookies of a session (RFC 6265), each for its host or domain. Their number and size are limited as in curl
 //! (`lib/cookie.h`), so that a server that keeps setting new ones cannot fill memory and requests.
+
+use std::net::IpAddr;
 
 use cookie::Cookie;
 use offered_base::{Instant, Nanos};
@@ -21,7 +23,13 @@ pub(crate) struct CookieJar(Vec<StoredCookie>);
 struct StoredCookie {
     name: String,
     value: String,
+    /// The host that set it, or the domain for which it did, in lower case.
+    domain: String,
+    /// Whether it is sent to `domain` alone; otherwise also to hosts below it.
+    host_only: bool,
     path: String,
+    /// Whether it is sent over TLS only.
+    secure: bool,
     /// Expiry, since the start of the run; `None`: with the session.
     until: Option<Instant>,
 }
@@ -43,15 +51,18 @@ impl CookieJar {
         }
         let line = String::from_utf8_lossy(line);
         let Ok(cookie) = Cookie::parse(&*line) else { return };
-        // Like a browser, reject a cookie for another domain, and a Secure one over plain HTTP.
-        let foreign = |domain: &str| {
-            let domain = domain.trim_start_matches('.').to_ascii_lowercase();
-            let host = host.to_ascii_lowercase();
-            host != domain && !host.strip_suffix(&domain).is_some_and(|before| before.ends_with('.'))
-        };
-        if cookie.domain().is_some_and(foreign) || cookie.secure() == Some(true) && !secure {
+        // Like a browser, reject a cookie for another domain or for a public suffix, and a Secure one over plain HTTP.
+        let host = host.to_ascii_lowercase();
+        let domain = cookie.domain().map(|domain| domain.trim_start_matches('.').to_ascii_lowercase());
+        let domain = domain.filter(|domain| !domain.is_empty());
+        let is_public = |domain: &String| psl::suffix_str(domain) == Some(domain.as_str());
+        let is_refused = domain.as_ref().is_some_and(|d| *d != host && (!is_below(&host, d) || is_public(d)));
+        let needs_tls = cookie.secure() == Some(true);
+        if is_refused || needs_tls && !secure {
             return;
         }
+        let host_only = domain.as_ref().is_none_or(is_public);
+        let domain = domain.unwrap_or(host);
         let path = match cookie.path() {
             Some(path) if path.starts_with('/') => path.to_owned(),
             _ => default_path(path).to_owned(),
@@ -61,7 +72,7 @@ impl CookieJar {
             (None, Some(date)) => Some(date.unix_timestamp() - (unix_now().0 / 1_000_000_000) as i64),
             (None, None) => None,
         };
-        self.0.retain(|stored| stored.name != cookie.name() || stored.path != path);
+        self.0.retain(|stored| stored.name != cookie.name() || stored.path != path || stored.domain != domain);
         if seconds.is_some_and(|seconds| seconds <= 0) {
             return;
         }
@@ -70,16 +81,20 @@ impl CookieJar {
         if self.0.len() == MAX_COOKIES {
             self.0.remove(0);
         }
-        self.0.push(StoredCookie { name: cookie.name().to_owned(), value: cookie.value().to_owned(), path, until });
+        let (name, value) = (cookie.name().to_owned(), cookie.value().to_owned());
+        self.0.push(StoredCookie { name, value, domain, host_only, path, secure: needs_tls, until });
     }
 
-    /// The `Cookie` header for a request for `path`, as `a=1; b=2`: the longest path first, as many as fit. `None` if
-    /// no cookie applies.
-    pub(crate) fn header(&self, path: &str, now: Instant) -> Option<String> {
+    /// The `Cookie` header for a request to `host` for `path`, as `a=1; b=2`: the longest path first, as many as fit. `None` if
+    /// no cookie applies. `secure`: over TLS.
+    pub(crate) fn header(&self, host: &str, secure: bool, path: &str, now: Instant) -> Option<String> {
+        let host = host.to_ascii_lowercase();
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let applies = |cookie: &&StoredCookie| {
             let under = path.strip_prefix(&*cookie.path);
             under.is_some_and(|rest| rest.is_empty() || cookie.path.ends_with('/') || rest.starts_with('/'))
+                && (host == cookie.domain || !cookie.host_only && is_below(&host, &cookie.domain))
+                && (secure || !cookie.secure)
                 && cookie.until.is_none_or(|until| now < until)
         };
         let mut sent: Vec<&StoredCookie> = self.0.iter().filter(applies).collect();
@@ -96,6 +111,11 @@ impl CookieJar {
         }
         (!header.is_empty()).then_some(header)
     }
+}
+
+/// Whether `host` is below `domain`, as `www.shop.test` is below `shop.test`. An IP address is below nothing.
+fn is_below(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain).is_some_and(|before| before.ends_with('.')) && host.parse::<IpAddr>().is_err()
 }
 
 /// The path of a cookie that sets none: the path of the request up to, but excluding, the last `/`.
@@ -126,18 +146,18 @@ mod tests {
             "old=z; Path=/; Expires=Wed, 21 Oct 2015 07:28:00 GMT",
             "gone=z; Path=/; Max-Age=0",
             "theirs=z; Domain=evil.test; Path=/",
-            "ours=o; Domain=.test; Path=/cart",
+            "ours=o; Domain=.shop.test; Path=/cart",
             "safe=z; Secure; Path=/",
             "no cookie",
         ] {
             set(line, now);
         }
-        assert_eq!(jar.header("/", now).as_deref(), Some("sid=2; short=y"));
-        assert_eq!(jar.header("/cart/pay", now).as_deref(), Some("here=x; ours=o; sid=2; short=y"));
-        assert_eq!(jar.header("/cartoon", now).as_deref(), Some("sid=2; short=y"));
-        assert_eq!(jar.header("/", now + Nanos::from_secs(5)).as_deref(), Some("sid=2"));
+        assert_eq!(jar.header("shop.test", false, "/", now).as_deref(), Some("sid=2; short=y"));
+        assert_eq!(jar.header("shop.test", false, "/cart/pay", now).as_deref(), Some("here=x; ours=o; sid=2; short=y"));
+        assert_eq!(jar.header("shop.test", false, "/cartoon", now).as_deref(), Some("sid=2; short=y"));
+        assert_eq!(jar.header("shop.test", false, "/", now + Nanos::from_secs(5)).as_deref(), Some("sid=2"));
         jar.set(b"sid=; Path=/; Max-Age=-1", "shop.test", true, "/", now, || Nanos::ZERO);
-        assert_eq!(jar.header("/", now + Nanos::from_secs(9)), None);
+        assert_eq!(jar.header("shop.test", false, "/", now + Nanos::from_secs(9)), None);
     }
 
     #[test]
@@ -149,12 +169,39 @@ mod tests {
             set(&format!("c{n}={n}"));
         }
         assert_eq!(jar.0.len(), MAX_COOKIES);
-        let sent = jar.header("/", Instant::ZERO).unwrap();
+        let sent = jar.header("shop.test", false, "/", Instant::ZERO).unwrap();
         assert!(sent.starts_with("c850=850; ") && sent.ends_with("; c999=999"), "{sent}");
         let mut set = |line: &str| jar.set(line.as_bytes(), "shop.test", false, "/", Instant::ZERO, || Nanos::ZERO);
         for n in 0..100 {
             set(&format!("l{n}={}", "x".repeat(1000)));
         }
-        assert!((7000..=MAX_HEADER).contains(&jar.header("/", Instant::ZERO).unwrap().len()));
+        assert!((7000..=MAX_HEADER).contains(&jar.header("shop.test", false, "/", Instant::ZERO).unwrap().len()));
+    }
+
+    #[test]
+    fn each_host_gets_its_own_cookies() {
+        let mut jar = CookieJar::default();
+        let now = Instant::ZERO;
+        let mut set = |line: &str, host: &str| jar.set(line.as_bytes(), host, true, "/", now, || Nanos::ZERO);
+        set("own=1", "www.shop.co.uk");
+        set("all=2; Domain=shop.co.uk", "www.shop.co.uk");
+        set("public=3; Domain=co.uk", "www.shop.co.uk");
+        set("below=4; Domain=api.shop.co.uk", "www.shop.co.uk");
+        set("tls=5; Secure", "api.shop.co.uk");
+        set("itself=6; Domain=API.shop.co.uk", "api.shop.co.uk");
+        set("ip=7; Domain=0.0.1", "127.0.0.1");
+        set("suffix=8; Domain=co.uk", "co.uk");
+        for (host, secure, sent) in [
+            ("www.shop.co.uk", true, Some("own=1; all=2")),
+            ("shop.co.uk", true, Some("all=2")),
+            ("API.shop.co.uk", true, Some("all=2; tls=5; itself=6")),
+            ("api.shop.co.uk", false, Some("all=2; itself=6")),
+            ("v1.api.shop.co.uk", true, Some("all=2; itself=6")),
+            ("other.co.uk", true, None),
+            ("notshop.co.uk", true, None),
+            ("127.0.0.1", true, None),
+        ] {
+            assert_eq!(jar.header(host, secure, "/", now).as_deref(), sent, "{host}");
+        }
     }
 }

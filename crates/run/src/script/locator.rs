@@ -10,15 +10,17 @@ mod json;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use encoding_rs::Encoding;
 use offered_base::Nanos;
 use offered_workload::script;
 use regex::bytes::Regex;
 
+pub(super) use self::html::FormQuery;
 use self::html::{CssQuery, HtmlDocument};
 use self::json::{JsonDocument, JsonQuery};
 use super::charset;
+use super::checks::Received;
 use super::decode::decoded;
-use crate::message::Response;
 
 /// Texts up to this size are searched without a trial. Larger ones are tried in pieces of this size.
 const MAX_UNTRIED_BYTES: usize = 128 * 1024;
@@ -31,6 +33,10 @@ const OUT_OF_TIME: &str = "the response took too long to evaluate (at most 250 m
 pub(super) enum Locator {
     Body,
     Header(String),
+    Cookie(String),
+    Url,
+    /// A group of an expression in a header, a cookie or the URL.
+    Matched(Box<Self>, Regex, usize),
     Json(JsonQuery),
     Regex(Regex, usize),
     Css(CssQuery),
@@ -38,8 +44,9 @@ pub(super) enum Locator {
 
 /// A response, parsed on demand and within a time limit.
 pub(super) struct ParsedResponse<'a> {
-    pub(super) status: u16,
-    pub(super) reply: &'a Response,
+    pub(super) received: Received<'a>,
+    /// The scheme and authority of the server.
+    origin: &'a str,
     /// Returns the time left for the evaluation.
     time_left: &'a dyn Fn() -> Nanos,
     body: OnceCell<Result<Cow<'a, [u8]>, String>>,
@@ -52,9 +59,16 @@ pub(super) struct ParsedResponse<'a> {
 }
 
 impl<'a> ParsedResponse<'a> {
-    pub(super) fn new(status: u16, reply: &'a Response, time_left: &'a dyn Fn() -> Nanos) -> Self {
+    /// A response from the server `origin`, such as `https://shop.test`.
+    pub(super) fn new(received: Received<'a>, origin: &'a str, time_left: &'a dyn Fn() -> Nanos) -> Self {
         let (body, json, html) = (OnceCell::new(), JsonDocument::default(), HtmlDocument::default());
-        Self { status, reply, time_left, body, converted: OnceCell::new(), json, html, incomplete: OnceCell::new() }
+        let (converted, incomplete) = (OnceCell::new(), OnceCell::new());
+        Self { received, origin, time_left, body, converted, json, html, incomplete }
+    }
+
+    /// Examines nothing further, for this reason.
+    pub(super) fn give_up(&self, reason: &'static str) {
+        let _ = self.incomplete.set(reason);
     }
 
     /// Why the response was not examined completely; `None` if it was.
@@ -97,7 +111,15 @@ impl<'a> ParsedResponse<'a> {
     /// The values of a header. Names are compared without regard to case.
     pub(super) fn headers<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Cow<'s, str>> {
         let ours = move |(given, _): &&(String, Vec<u8>)| given.eq_ignore_ascii_case(name);
-        self.reply.headers.iter().filter(ours).map(|(_, value)| String::from_utf8_lossy(value))
+        self.received.reply.headers.iter().filter(ours).map(|(_, value)| String::from_utf8_lossy(value))
+    }
+
+    /// The values of the cookies of this name that the response sets.
+    fn cookies<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Cow<'s, str>> {
+        self.headers("set-cookie").filter_map(move |line| {
+            let (given, value) = line.split(';').next()?.split_once('=')?;
+            (given.trim() == name).then(|| Cow::Owned(value.trim().to_owned()))
+        })
     }
 
     /// The decoded body.
@@ -106,14 +128,20 @@ impl<'a> ParsedResponse<'a> {
     /// The body was too large to store, or does not have the content coding of its headers.
     pub(super) fn body(&self) -> Result<&[u8], &str> {
         let body = self.body.get_or_init(|| {
-            if !self.reply.is_complete() {
+            if !self.received.reply.is_complete() {
                 return Err("the response is too large to be evaluated (at most 16 MB, and 256 MB for all in flight)"
                     .to_owned());
             }
             let codings: Vec<_> = self.headers("content-encoding").collect();
-            decoded(&self.reply.body, &codings.join(","), &|| self.has_time())
+            decoded(&self.received.reply.body, &codings.join(","), &|| self.has_time())
         });
         body.as_deref().map_err(String::as_str)
+    }
+
+    /// The encoding of the body; `None` for UTF-8 and where nothing states another one.
+    pub(super) fn encoding(&self) -> Option<&'static Encoding> {
+        let content_type = self.headers("content-type").next().unwrap_or_default();
+        charset::encoding(&content_type, self.body().ok()?)
     }
 
     /// The decoded body as text in UTF-8, whatever encoding the response states. Where nothing states one, the bytes as they are.
@@ -123,8 +151,7 @@ impl<'a> ParsedResponse<'a> {
     pub(super) fn text(&self) -> Result<&[u8], &str> {
         let body = self.body()?;
         let converted = self.converted.get_or_init(|| {
-            let content_type = self.headers("content-type").next().unwrap_or_default();
-            let encoding = charset::encoding(&content_type, body)?;
+            let encoding = self.encoding()?;
             self.has_time().then(|| encoding.decode(body).0.into_owned())
         });
         Ok(converted.as_ref().map_or(body, String::as_bytes))
@@ -140,14 +167,16 @@ impl Locator {
         Ok(match find {
             script::Find::Body => Self::Body,
             script::Find::Header(name) => Self::Header(name.clone()),
+            script::Find::Cookie(name) => Self::Cookie(name.clone()),
+            script::Find::Url => Self::Url,
+            script::Find::Matched { of, pattern, group } => {
+                let (expression, group) = with_group(pattern, *group)?;
+                Self::Matched(Box::new(Self::new(of)?), expression, group)
+            }
             script::Find::Json(path) => Self::Json(JsonQuery::new(path)?),
             script::Find::Column(name) => Self::Json(JsonQuery::column(name)),
             script::Find::Regex { pattern, group } => {
-                let (expression, group) = (regex(pattern)?, *group as usize);
-                if group >= expression.captures_len() {
-                    let groups = expression.captures_len() - 1;
-                    return Err(format!("`{pattern}` has {groups} groups, so there is no group {group}"));
-                }
+                let (expression, group) = with_group(pattern, *group)?;
                 Self::Regex(expression, group)
             }
             script::Find::Css { selector, attribute } => Self::Css(CssQuery::new(selector, attribute.as_deref())?),
@@ -156,7 +185,7 @@ impl Locator {
 
     /// Whether it reads the body.
     pub(super) fn reads_body(&self) -> bool {
-        !matches!(self, Self::Header(_))
+        !matches!(self, Self::Header(_) | Self::Cookie(_) | Self::Url | Self::Matched(..))
     }
 
     /// The texts found in this response, in order.
@@ -167,6 +196,13 @@ impl Locator {
         match self {
             Self::Body => Box::new(response.text().ok().map(String::from_utf8_lossy).into_iter()),
             Self::Header(name) => Box::new(response.headers(name)),
+            Self::Cookie(name) => Box::new(response.cookies(name)),
+            Self::Url => Box::new(std::iter::once(Cow::Owned(response.origin.to_owned() + response.received.path))),
+            Self::Matched(of, expression, group) => Box::new(of.texts(response).flat_map(move |text| {
+                let found = expression.captures_iter(text.as_bytes()).filter_map(|captures| captures.get(*group));
+                let found = found.map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
+                found.collect::<Vec<_>>().into_iter().map(Cow::Owned)
+            })),
             Self::Json(query) => query.texts(response),
             Self::Regex(expression, group) => {
                 let body = response.text().ok().filter(|body| response.has_time_to_search(expression, body));
@@ -180,6 +216,19 @@ impl Locator {
             Self::Css(query) => query.texts(&response.html, response),
         }
     }
+}
+
+/// Compiles a regular expression that has this group.
+///
+/// # Errors
+/// The pattern is invalid, or has no such group.
+fn with_group(pattern: &str, group: u32) -> Result<(Regex, usize), String> {
+    let (expression, group) = (regex(pattern)?, group as usize);
+    if group >= expression.captures_len() {
+        let groups = expression.captures_len() - 1;
+        return Err(format!("`{pattern}` has {groups} groups, so there is no group {group}"));
+    }
+    Ok((expression, group))
 }
 
 /// Compiles a regular expression.

@@ -7,6 +7,9 @@ use offered_base::Instant;
 use offered_workload::template::in_url;
 
 use super::cookies::MAX_COOKIES_PER_RESPONSE;
+use super::form::FormRequest;
+use super::origin::Location;
+use super::signing::Challenge;
 use super::value::{MissingValue, Text};
 use super::{Credentials, Path, RequestContext, Script, SessionState};
 use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
@@ -24,14 +27,22 @@ impl Script {
         now: Instant,
     ) -> Result<OutgoingRequest, MissingValue> {
         let request = &self.requests[usize::from(label)];
+        if let Some(form) = &request.form {
+            return self.submission(label, form, context, state, now);
+        }
         let body = request.body.bytes(&self.values, context, state)?;
         let expected = ["POST", "PUT", "PATCH"].contains(&request.method.as_str());
+        let Location { target, path } = match &request.path {
+            Path::Text(path) => self.location(request.target, path, context, state)?,
+            Path::OneOf(one_of) => {
+                Location { target: request.target, path: self.values.path(one_of, context).to_owned() }
+            }
+        };
         let mut outgoing = OutgoingRequest {
             method: request.method.clone(),
-            path: match &request.path {
-                Path::Text(path) => self.path(path, context, state)?,
-                Path::OneOf(one_of) => self.values.path(one_of, context).to_owned(),
-            },
+            path,
+            target,
+            client: self.origins.client(target, request.is_socket),
             headers: self.headers(label, context, state)?,
             body: body.or_else(|| expected.then(Bytes::new)),
             lane: 0,
@@ -52,6 +63,120 @@ impl Script {
             outgoing.headers.push(("Content-Type".to_owned(), kind));
         }
         self.add_cookies(&mut outgoing, state, now);
+        self.authorize(label, &mut outgoing, context, state)?;
+        Ok(outgoing)
+    }
+
+    /// Adds the `Authorization` header of request `label` that depends on the whole request.
+    fn authorize(
+        &self,
+        label: u16,
+        outgoing: &mut OutgoingRequest,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<(), MissingValue> {
+        match &self.requests[usize::from(label)].auth {
+            Some(Credentials::Digest(pair)) => {
+                outgoing.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+                if let Some(challenge) = state.and_then(|state| state.challenges.get(&outgoing.target)) {
+                    let user = self.values.plain(pair, context, state)?;
+                    let cnonce = self.values.nonce(context);
+                    let answer = challenge.answer(&user, &outgoing.method, &outgoing.path, &cnonce);
+                    outgoing.headers.push(("Authorization".to_owned(), answer));
+                }
+            }
+            Some(Credentials::Aws(aws)) => {
+                outgoing.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+                let host = self.origins.get(outgoing.target).authority();
+                aws.sign(outgoing, host, offered_io::unix_now(), &self.values, context, state)?;
+            }
+            Some(Credentials::Basic(_) | Credentials::Bearer(_)) | None => {}
+        }
+        Ok(())
+    }
+
+    /// The same request with an answer to the digest challenge of its response; `None`: the response has none for it.
+    pub(crate) fn answer_challenge(
+        &self,
+        label: u16,
+        context: RequestContext,
+        outgoing: &OutgoingRequest,
+        status: u16,
+        reply: &Response,
+        state: &mut SessionState,
+    ) -> Option<OutgoingRequest> {
+        if status != 401 || !matches!(self.requests[usize::from(label)].auth, Some(Credentials::Digest(_))) {
+            return None;
+        }
+        let mut challenges = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
+        let challenge = challenges.find_map(|(_, value)| Challenge::parse(&String::from_utf8_lossy(value)))?;
+        state.challenges.insert(outgoing.target, challenge);
+        let mut answer = outgoing.clone();
+        self.authorize(label, &mut answer, context, Some(state)).ok()?;
+        Some(answer)
+    }
+
+    /// Builds request `label`, which submits `form` as it was served.
+    fn submission(
+        &self,
+        label: u16,
+        form: &FormRequest,
+        context: RequestContext,
+        state: Option<&SessionState>,
+        now: Instant,
+    ) -> Result<OutgoingRequest, MissingValue> {
+        let request = &self.requests[usize::from(label)];
+        let served = form.served(label, state)?;
+        let page = (served.page.target, served.page.path.as_str());
+        let action = in_url("", without_fragment(&served.action));
+        let location = match &served.base {
+            Some(base) if !action.is_empty() => {
+                let base = self.origins.resolve(page, base).map_err(MissingValue::Value)?;
+                self.origins.resolve((base.target, &base.path), &action)
+            }
+            _ => self.origins.resolve(page, &action),
+        };
+        let Location { target, path } = location.map_err(MissingValue::Value)?;
+        let mut outgoing = OutgoingRequest {
+            method: if served.is_post { "POST" } else { "GET" }.to_owned(),
+            path,
+            target,
+            client: self.origins.client(target, false),
+            headers: self.headers(label, context, state)?,
+            body_limit: if request.reads_body { MAX_BODY_BYTES } else { 0 },
+            ..OutgoingRequest::default()
+        };
+        form.fill(served, &mut outgoing, &self.values, context, state)?;
+        // Applications check where a form comes from.
+        let origin = &self.origins.get(served.page.target).url;
+        if !has(&outgoing.headers, "referer") {
+            // To another origin a browser names only the origin of the page.
+            let path = if target == served.page.target { &served.page.path } else { "/" };
+            outgoing.headers.push(("Referer".to_owned(), format!("{origin}{path}")));
+        }
+        if served.is_post && !has(&outgoing.headers, "origin") {
+            outgoing.headers.push(("Origin".to_owned(), origin.clone()));
+        }
+        self.add_cookies(&mut outgoing, state, now);
+        self.authorize(label, &mut outgoing, context, state)?;
+        Ok(outgoing)
+    }
+
+    /// Request `label` before its form was served, for display: with the fields that the workload sets.
+    pub(super) fn unserved_form(
+        &self,
+        label: u16,
+        form: &FormRequest,
+        context: RequestContext,
+        state: &SessionState,
+    ) -> Result<OutgoingRequest, MissingValue> {
+        let mut outgoing = OutgoingRequest {
+            method: "POST".to_owned(),
+            path: "{{action}}".to_owned(),
+            headers: self.headers(label, context, Some(state))?,
+            ..OutgoingRequest::default()
+        };
+        form.fill(&form.unserved(), &mut outgoing, &self.values, context, Some(state))?;
         Ok(outgoing)
     }
 
@@ -67,10 +192,14 @@ impl Script {
         state: Option<&SessionState>,
         now: Instant,
     ) -> Result<OutgoingRequest, MissingValue> {
-        let path = &self.requests[usize::from(label)].paths[usize::from(object) - 1];
+        let request = &self.requests[usize::from(label)];
+        let path = &request.paths[usize::from(object) - 1];
+        let Location { target, path } = self.location(request.target, path, context, state)?;
         let mut outgoing = OutgoingRequest {
             method: "GET".to_owned(),
-            path: self.path(path, context, state)?,
+            path,
+            target,
+            client: self.origins.client(target, false),
             headers: self.headers(label, context, state)?,
             lane,
             ..OutgoingRequest::default()
@@ -78,6 +207,7 @@ impl Script {
         // The content type describes the body of the page.
         outgoing.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         self.add_cookies(&mut outgoing, state, now);
+        self.authorize(label, &mut outgoing, context, state)?;
         Ok(outgoing)
     }
 
@@ -87,6 +217,7 @@ impl Script {
     /// The location is on another host.
     pub(crate) fn redirect(
         &self,
+        (label, context): (u16, RequestContext),
         outgoing: &OutgoingRequest,
         status: u16,
         reply: &Response,
@@ -99,7 +230,9 @@ impl Script {
         let location = reply.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
         let Some((_, location)) = location else { return Ok(None) };
         let location = in_url("", without_fragment(&String::from_utf8_lossy(location)));
-        let mut next = OutgoingRequest { path: self.resolve(&outgoing.path, &location)?, ..outgoing.clone() };
+        let Location { target, path } = self.origins.resolve((outgoing.target, &outgoing.path), &location)?;
+        let client = self.origins.client(target, false);
+        let mut next = OutgoingRequest { path, target, client, ..outgoing.clone() };
         let drops =
             status == 303 && outgoing.method != "HEAD" || matches!(status, 301 | 302) && outgoing.method == "POST";
         if drops {
@@ -107,24 +240,45 @@ impl Script {
             next.body = None;
             next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         }
-        if self.cookies {
+        if target != outgoing.target {
+            // Credentials are for the server that they were given for (WHATWG Fetch, section 4.4).
+            next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        }
+        if self.keeps_cookies(outgoing.target) {
             next.headers.retain(|(name, _)| name != COOKIE);
         }
         self.add_cookies(&mut next, state, now);
+        if target == outgoing.target {
+            self.authorize(label, &mut next, context, state).map_err(|_| "a value for its signature is missing")?;
+        }
         Ok(Some(next))
     }
 
-    /// Stores the cookies of a response to a request for `path`.
-    pub(crate) fn store_cookies(&self, path: &str, reply: &Response, state: &mut SessionState, now: Instant) {
+    /// Whether sessions keep the cookies of `target`.
+    fn keeps_cookies(&self, target: u16) -> bool {
+        self.origins.get(target).cookies
+    }
+
+    /// Stores the cookies of the response to `outgoing`, if sessions keep them.
+    pub(crate) fn store_cookies(
+        &self,
+        outgoing: &OutgoingRequest,
+        reply: &Response,
+        state: &mut SessionState,
+        now: Instant,
+    ) {
+        let origin = self.origins.get(outgoing.target);
         let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-        cookies.take(MAX_COOKIES_PER_RESPONSE).for_each(|(_, line)| {
-            state.jar.set(line, &self.host, self.scheme == "https", path, now, offered_io::unix_now);
+        cookies.filter(|_| origin.cookies).take(MAX_COOKIES_PER_RESPONSE).for_each(|(_, line)| {
+            state.jar.set(line, &origin.host, origin.secure, &outgoing.path, now, offered_io::unix_now);
         });
     }
 
     /// Adds the cookies of the session.
     fn add_cookies(&self, outgoing: &mut OutgoingRequest, state: Option<&SessionState>, now: Instant) {
-        let cookies = state.filter(|_| self.cookies).and_then(|state| state.jar.header(&outgoing.path, now));
+        let origin = self.origins.get(outgoing.target);
+        let state = state.filter(|_| origin.cookies);
+        let cookies = state.and_then(|state| state.jar.header(&origin.host, origin.secure, &outgoing.path, now));
         if let Some(cookies) = cookies {
             outgoing.headers.push((COOKIE.to_owned(), cookies));
         }
@@ -140,7 +294,14 @@ impl Script {
         given.iter().map(value).collect()
     }
 
-    fn path(&self, text: &Text, context: RequestContext, state: Option<&SessionState>) -> Result<String, MissingValue> {
+    /// Where a path leads that is on `target`, unless it is a URL of another one.
+    fn location(
+        &self,
+        target: u16,
+        text: &Text,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<Location, MissingValue> {
         let put = |path: &mut String, value: &str| {
             // A value that begins the path is a URL.
             let value = in_url(path, if path.is_empty() { without_fragment(value) } else { value });
@@ -148,40 +309,12 @@ impl Script {
         };
         let path = self.values.render(text, context, state, put)?;
         if text.begins_with('/') {
-            return Ok(path);
+            return Ok(Location { target, path });
         }
-        // Only a value can make the path a URL, which is relative to the response that the value is from.
+        // Only a value can make the path a relative URL, which refers to the response that the value is from.
         let base = text.first_slot().zip(state).and_then(|(slot, state)| state.bases.get(&slot));
-        self.resolve(base.map_or("/", |base| base), &path).map_err(MissingValue::Value)
-    }
-
-    /// Resolves `location` relative to `base`: an absolute or relative path, or a whole URL of this target.
-    fn resolve(&self, base: &str, location: &str) -> Result<String, String> {
-        let of_other = || format!("{location} is not on {}://{}", self.scheme, self.authority);
-        if let Some(scheme) =
-            location.find("://").filter(|at| location[..*at].bytes().all(|b| b.is_ascii_alphanumeric()))
-        {
-            let rest = &location[scheme + 3..];
-            let end = rest.find(['/', '?']).unwrap_or(rest.len());
-            let usual = if self.scheme == "https" { ":443" } else { ":80" };
-            let short = |authority: &str| authority.strip_suffix(usual).unwrap_or(authority).to_ascii_lowercase();
-            let ours =
-                location[..scheme].eq_ignore_ascii_case(self.scheme) && short(&rest[..end]) == short(&self.authority);
-            return if ours { Ok(with_leading_slash(&rest[end..])) } else { Err(of_other()) };
-        }
-        if has_scheme(location) {
-            return Err(of_other());
-        }
-        if let Some(rest) = location.strip_prefix("//") {
-            return self.resolve(base, &format!("{}://{rest}", self.scheme));
-        }
-        let path = base.split('?').next().unwrap_or(base);
-        Ok(match location.as_bytes().first() {
-            None => base.to_owned(),
-            Some(b'/') => location.to_owned(),
-            Some(b'?') => format!("{path}{location}"),
-            Some(_) => remove_dot_segments(&format!("{}{location}", &path[..=path.rfind('/').unwrap_or(0)])),
-        })
+        let base = base.map_or((target, "/"), |base| (base.target, &base.path));
+        self.origins.resolve(base, &path).map_err(MissingValue::Value)
     }
 
     fn headers(
@@ -200,7 +333,8 @@ impl Script {
                 Some(format!("Basic {}", STANDARD.encode(self.values.plain(pair, context, state)?)))
             }
             Some(Credentials::Bearer(token)) => Some(format!("Bearer {}", self.values.plain(token, context, state)?)),
-            None => None,
+            // They depend on the whole request.
+            Some(Credentials::Digest(_) | Credentials::Aws(_)) | None => None,
         };
         headers.extend(auth.map(|auth| ("Authorization".to_owned(), auth)));
         if let Some((name, _)) =
@@ -230,7 +364,7 @@ fn without_fragment(url: &str) -> &str {
 }
 
 /// Whether a URL begins with a scheme (RFC 3986, section 3.1): valid characters before the first colon.
-fn has_scheme(location: &str) -> bool {
+pub(super) fn has_scheme(location: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     location.split_once(':').is_some_and(|(scheme, _)| {
         scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && scheme.bytes().all(fits)
@@ -238,12 +372,12 @@ fn has_scheme(location: &str) -> bool {
 }
 
 /// A path that begins with `/`.
-fn with_leading_slash(path: &str) -> String {
+pub(super) fn with_leading_slash(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
 }
 
 /// A path without `.` and `..` segments (RFC 3986, section 5.2.4); the query is unchanged.
-fn remove_dot_segments(path: &str) -> String {
+pub(super) fn remove_dot_segments(path: &str) -> String {
     let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
     let mut segments: Vec<&str> = Vec::new();
     let mut pieces = path.split('/').skip(1).peekable();

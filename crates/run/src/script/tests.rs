@@ -5,6 +5,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::message::{OutgoingRequest, Response};
 
+mod expressions;
+mod forms;
+mod hosts;
+mod responses;
+mod signing;
+
 fn workload(text: &str) -> Workload {
     let text = format!("seed = 7\nduration = \"10s\"\narrivals.closed.users = 5\n{text}");
     Workload::parse(&text, "w.toml", &|name| match name {
@@ -82,7 +88,9 @@ fn a_value_that_would_break_the_request_is_rejected() {
     let mut state = SessionState::default();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
     assert_eq!(missing, MissingValue::Value("{{t}} has no value (nothing was extracted)".to_owned()));
-    script.evaluate(0, AT, received(200, &response(&[], b"x\r\nHost: evil")), &mut state, &|| Nanos::MAX).unwrap();
+    script
+        .evaluate(0, AT, Received::for_test(200, &response(&[], b"x\r\nHost: evil")), &mut state, &|| Nanos::MAX)
+        .unwrap();
     let missing = script.request(1, AT, Some(&state), Instant::ZERO).unwrap_err();
     assert!(
         matches!(&missing, MissingValue::Value(reason) if reason.contains("X has a control character")),
@@ -200,11 +208,6 @@ fn now_has_formats_and_is_the_same_within_a_text() {
     );
 }
 
-/// The response to a request for `/`, without redirects before it.
-fn received(status: u16, reply: &Response) -> Received<'_> {
-    Received { status, reply, path: "/", found: &[] }
-}
-
 /// Evaluates a response to request 0: the failed check, and the path of a request that uses the extracted `t`.
 fn evaluate(settings: &str, status: u16, response: &Response) -> (Result<(), String>, String) {
     evaluate_within(settings, status, response, &|| Nanos::MAX)
@@ -223,7 +226,8 @@ fn evaluate_within(
     let text = if settings.contains("\"t\"") { text } else { format!("{text}\n[variables]\nt = \"-\"") };
     let script = script(&text).unwrap_or_else(|reason| panic!("{reason}"));
     let mut state = SessionState::default();
-    let result = script.evaluate(0, AT, received(status, response), &mut state, time_left).map_err(|no| no.reason);
+    let result =
+        script.evaluate(0, AT, Received::for_test(status, response), &mut state, time_left).map_err(|no| no.reason);
     let rendered = script.request(1, AT, Some(&state), Instant::ZERO);
     (result, rendered.map_or_else(|missing| format!("{missing:?}"), |request| request.path))
 }
@@ -238,7 +242,10 @@ fn random_matches_are_uniform_and_missing_ones_can_stay() {
         let at = RequestContext { session, ..AT };
         let mut state = SessionState::default();
         let mut rendered = |body: &[u8]| {
-            assert_eq!(script.evaluate(0, at, received(200, &response(&[], body)), &mut state, &|| Nanos::MAX), Ok(()));
+            assert_eq!(
+                script.evaluate(0, at, Received::for_test(200, &response(&[], body)), &mut state, &|| Nanos::MAX),
+                Ok(())
+            );
             script.request(0, at, Some(&state), Instant::ZERO).unwrap().path
         };
         assert_eq!(rendered(b"none"), "/first");
@@ -378,9 +385,6 @@ fn checks_pass_and_fail_by_name() {
         let (result, _) = evaluate(&format!("check = [{{ {check} }}]"), 200, &response);
         assert_eq!(result, if passes { Ok(()) } else { Err(name.to_owned()) }, "{check}");
     }
-    // The first failed check is reported.
-    let checks = "check = [{ status = 200 }, { size = \"> 99\" }, { json = \"$.x\" }]";
-    assert_eq!(evaluate(checks, 200, &json()).0, Err("size > 99".to_owned()));
     // A check may use a value extracted from the same response.
     let uses_own =
         "extract = [{ name = \"t\", json = \"$.who\" }]\ncheck = [{ body = true, contains = \"who\\\": \\\"{{t}}\" }]";
@@ -431,7 +435,7 @@ fn redirects_are_resolved_as_in_a_browser() {
             .unwrap();
     let built = script.request(0, AT, None, Instant::ZERO).unwrap();
     let go = |status, location: &str| {
-        script.redirect(&built, status, &response(&[("Location", location)], b""), None, Instant::ZERO)
+        script.redirect((0, AT), &built, status, &response(&[("Location", location)], b""), None, Instant::ZERO)
     };
     for (location, path) in [
         ("/x", "/x"),
@@ -452,7 +456,7 @@ fn redirects_are_resolved_as_in_a_browser() {
     assert!(go(301, "http://other/").unwrap_err().contains("is not on http://h:81"));
     assert!(go(301, "https://h:81/").is_err(), "another scheme is another target");
     assert_eq!(go(304, "/x"), Ok(None));
-    assert_eq!(script.redirect(&built, 302, &response(&[], b""), None, Instant::ZERO), Ok(None));
+    assert_eq!(script.redirect((0, AT), &built, 302, &response(&[], b""), None, Instant::ZERO), Ok(None));
 }
 
 proptest! {
@@ -467,7 +471,7 @@ proptest! {
     fn an_extracted_value_cannot_break_the_request_line(value in "\\PC{0,40}") {
         let script = script("[variables]\nv = \"x\"\n[[request]]\nname = \"a\"\nget = \"/\"\nextract = [{ name = \"v\", regex = \"(?s).*\" }]\n[[request]]\nname = \"b\"\nget = \"/p/{{v}}?q={{v}}\"\n[[flow]]\nname = \"f\"\n[[flow.step]]\nrequest = \"a\"\n[[flow.step]]\nrequest = \"b\"").unwrap();
         let mut state = SessionState::default();
-        let _ = script.evaluate(0, AT, received(200, &response(&[], value.as_bytes())), &mut state, &|| Nanos::MAX);
+        let _ = script.evaluate(0, AT, Received::for_test(200, &response(&[], value.as_bytes())), &mut state, &|| Nanos::MAX);
         let path = script.request(1, AT, Some(&state), Instant::ZERO).unwrap().path;
         prop_assert!(path.starts_with("/p/") && path.bytes().all(|b| b > b' ' && b < 0x7f), "{path}");
     }
@@ -559,7 +563,7 @@ fn relative_urls_refer_to_the_response_that_they_are_from() {
     ] {
         let reply = response(&[("Location", location)], b"");
         let mut state = SessionState::default();
-        let received = Received { status: 201, reply: &reply, path: "/b/c/d;p?q", found: &[] };
+        let received = Received { path: "/b/c/d;p?q", ..Received::for_test(201, &reply) };
         script.evaluate(0, AT, received, &mut state, &|| Nanos::MAX).unwrap();
         assert_eq!(script.request(1, AT, Some(&state), Instant::ZERO).unwrap().path, resolved, "{location}");
     }

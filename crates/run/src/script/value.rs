@@ -1,7 +1,10 @@
 //! The values of placeholders in templates.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU16;
+use std::sync::atomic::Ordering::Relaxed;
 
 use jiff::Timestamp;
 use jiff::fmt::strtime;
@@ -15,6 +18,7 @@ use offered_workload::secret::SecretNames;
 use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
 use offered_workload::{Request, Works};
 
+use super::expression::{Evaluation, Expression};
 use super::numbering::Numbering;
 use super::{RequestContext, SessionState};
 
@@ -26,6 +30,10 @@ pub(super) struct Values {
     variables: Vec<Variable>,
     /// For each variable whether only one scenario takes its values.
     is_alone: Vec<bool>,
+    /// The texts of the variables that are composed of other values, by the number of the variable.
+    composed: HashMap<u16, Text>,
+    /// The number of calls of functions that have been compiled.
+    calls: AtomicU16,
     /// The work of each request, where it is known.
     works: Works,
     /// The ID of the run.
@@ -50,6 +58,11 @@ enum Piece {
     Run,
     Now {
         stamp: Stamp,
+        /// As in `Value`.
+        escaping: Option<Escaping>,
+    },
+    Expression {
+        expression: Box<Expression>,
         /// As in `Value`.
         escaping: Option<Escaping>,
     },
@@ -115,7 +128,7 @@ impl Values {
         let sent = workload.secret_placeholders();
         let is_secret = |name: &str| secret_names.contains(name) || sent.contains(name);
         let secret_slots = slots.iter().filter(|(name, _)| is_secret(name)).map(|(_, slot)| *slot).collect();
-        Self {
+        let mut values = Self {
             seed: workload.seed(),
             run,
             secret_names,
@@ -123,9 +136,17 @@ impl Values {
             numbering: Numbering::new(workload),
             variables: workload.variables().to_vec(),
             is_alone: workload.variables().iter().map(|of| workload.scenarios_with(&of.name) == 1).collect(),
+            composed: HashMap::new(),
+            calls: AtomicU16::new(0),
             works: workload.works(),
             slots,
-        }
+        };
+        let texts = (0u16..).zip(&values.variables).filter_map(|(number, variable)| match &variable.source {
+            Source::Composed(template) => Some((number, values.text(template))),
+            _ => None,
+        });
+        values.composed = texts.collect();
+        values
     }
 
     /// A session state for the preview: each value that a response would provide is its name in braces.
@@ -173,7 +194,7 @@ impl Values {
         let mut text = self.text_of(template, Format::Form);
         for piece in &mut text.0 {
             if let Piece::Text(text) = piece {
-                *text = in_form(text).into();
+                *text = in_form(&**text).into();
             }
         }
         text
@@ -189,6 +210,10 @@ impl Values {
             template::Piece::Now(stamp) => {
                 Piece::Now { stamp: stamp.clone(), escaping: (escaping != Escaping::Plain).then_some(escaping) }
             }
+            template::Piece::Expression(expression, raw) => Piece::Expression {
+                expression: Box::new(Expression::new(expression, self)),
+                escaping: (*raw || escaping != Escaping::Plain).then_some(escaping),
+            },
             template::Piece::Value(name) => Piece::Value {
                 name: name.to_string().into(),
                 slot: self.slots.get(&*name.variable).copied(),
@@ -218,8 +243,19 @@ impl Values {
         state: Option<&SessionState>,
         put: impl Fn(&mut String, &str),
     ) -> Result<String, MissingValue> {
+        self.render_at(&Cell::new(None), text, context, state, put)
+    }
+
+    /// The same at the time `now`, which is set when a placeholder first needs it.
+    fn render_at(
+        &self,
+        now: &Cell<Option<Nanos>>,
+        text: &Text,
+        context: RequestContext,
+        state: Option<&SessionState>,
+        put: impl Fn(&mut String, &str),
+    ) -> Result<String, MissingValue> {
         let mut rendered = String::new();
-        let mut now = None;
         for piece in &text.0 {
             let (value, escaping) = match piece {
                 Piece::Text(text) => (Cow::Borrowed(&**text), &Some(Escaping::Plain)),
@@ -228,13 +264,18 @@ impl Values {
                 Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Escaping::Plain)),
                 // All placeholders of one text use the same time.
                 Piece::Now { stamp, escaping } => {
-                    (format_now(*now.get_or_insert_with(unix_now), stamp)?.into(), escaping)
+                    let at = now.get().unwrap_or_else(unix_now);
+                    now.set(Some(at));
+                    (format_now(at, stamp)?.into(), escaping)
+                }
+                Piece::Expression { expression, escaping } => {
+                    (expression.evaluate(Evaluation { values: self, now, context, state })?.into(), escaping)
                 }
                 Piece::Value { name, slot, variable, escaping } => {
                     let extracted = slot.zip(state).and_then(|(slot, state)| state.value(slot));
                     let value = match (extracted, variable) {
                         (Some(extracted), _) => Cow::Borrowed(extracted),
-                        (None, Some((variable, column))) => self.value(*variable, *column, context)?,
+                        (None, Some((variable, column))) => self.value(now, *variable, *column, context, state)?,
                         (None, None) => {
                             return Err(MissingValue::Value(format!("{name} has no value (nothing was extracted)")));
                         }
@@ -256,6 +297,40 @@ impl Values {
         data(self.seed, u16::MAX - slot, context.session, context.step).below(n as u64) as usize
     }
 
+    /// The same without encoding its values, at the time `now`.
+    ///
+    /// # Errors
+    /// A value is missing.
+    pub(super) fn plain_at(
+        &self,
+        now: &Cell<Option<Nanos>>,
+        text: &Text,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<String, MissingValue> {
+        self.render_at(now, text, context, state, String::push_str)
+    }
+
+    /// A text that no other request has, for a digest.
+    pub(super) fn nonce(&self, context: RequestContext) -> String {
+        uuid(data(Seed(self.seed.0 ^ self.run.number() ^ 0x006e_6f6e_6365), u16::MAX, context.session, context.step))
+    }
+
+    /// From which every random choice follows.
+    pub(super) fn seed(&self) -> Seed {
+        self.seed
+    }
+
+    /// The number of the run, which distinguishes it from others.
+    pub(super) fn run_number(&self) -> u64 {
+        self.run.number()
+    }
+
+    /// The number of the next call of a function that is compiled.
+    pub(super) fn next_call(&self) -> u16 {
+        self.calls.fetch_add(1, Relaxed)
+    }
+
     /// Renders a text without encoding its values.
     ///
     /// # Errors
@@ -269,7 +344,14 @@ impl Values {
         self.render(text, context, state, std::string::String::push_str)
     }
 
-    fn value(&self, number: u16, column: usize, context: RequestContext) -> Result<Cow<'_, str>, MissingValue> {
+    fn value(
+        &self,
+        now: &Cell<Option<Nanos>>,
+        number: u16,
+        column: usize,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<Cow<'_, str>, MissingValue> {
         let Variable { name, source, per, env: _ } = &self.variables[usize::from(number)];
         let draw_index = self.draw_index(*per, context);
         let counter = match self.counter(*per, context) {
@@ -282,6 +364,10 @@ impl Values {
         Ok(match source {
             Source::Constant(Ok(value)) => Cow::Borrowed(value),
             Source::Constant(Err(reason)) => return Err(MissingValue::Value(reason.clone())),
+            Source::Composed(_) => {
+                let text = &self.composed[&number];
+                Cow::Owned(self.render_at(now, text, context, state, String::push_str)?)
+            }
             // A uuid is unique over all runs, so it depends on the run ID and not only on the seed.
             Source::Uuid => {
                 let seed = Seed(self.seed.0 ^ self.run.number());
@@ -349,7 +435,7 @@ impl Values {
 
     /// The values to hide for this request: environment variables, variables with secret names, and all
     /// cells of rows of files.
-    pub(super) fn secret(&self, context: RequestContext) -> Vec<Cow<'_, str>> {
+    pub(super) fn secret(&self, context: RequestContext, state: Option<&SessionState>) -> Vec<Cow<'_, str>> {
         let columns = |variable: &Variable| match &variable.source {
             Source::Feeder(Feeder { rows: Ok(rows), .. }) => rows.columns().len(),
             _ => usize::from(variable.env.is_some() || self.secret_names.contains(&variable.name)),
@@ -357,7 +443,8 @@ impl Values {
         let numbered = (0u16..).zip(&self.variables);
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));
         // A missing value needs no hiding.
-        cells.filter_map(|(number, column)| self.value(number, column, context).ok()).collect()
+        let now = Cell::new(None);
+        cells.filter_map(|(number, column)| self.value(&now, number, column, context, state).ok()).collect()
     }
 }
 

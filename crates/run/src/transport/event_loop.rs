@@ -218,6 +218,17 @@ impl EventLoop {
     }
 }
 
+/// When the next turn is needed if no socket becomes ready: at once if sockets wait, else at the next timeout.
+pub(super) fn next_turn<H, S: SocketHandler<H>>(served: &mut S) -> Instant {
+    let (event_loop, connections, exchanges) = served.parts();
+    if !event_loop.backlog.is_empty() || !event_loop.requeued.is_empty() {
+        return Instant::ZERO;
+    }
+    let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
+    let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
+    event_loop.connect_deadlines.next_due(opening).min(event_loop.response_deadlines.next_due(waiting))
+}
+
 /// Runs one iteration: waits until a socket is ready or until `deadline`, then handles the ready sockets within the
 /// bounds of an iteration.
 #[inline]

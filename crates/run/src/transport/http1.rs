@@ -25,7 +25,7 @@ use self::response::ResponseReader;
 pub use self::response::read_response;
 use self::sending::{Assembled, Precompiled};
 pub(crate) use self::setup::Setup;
-use super::event_loop::{EventLoop, SocketHandler, in_flight_since, run_once};
+use super::event_loop::{EventLoop, SocketHandler, in_flight_since, next_turn, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use super::timers::Timers;
 use super::{Client, Failure, ThreadResources, Transport, new_event};
@@ -199,6 +199,10 @@ impl ProtocolClient for Http1 {
         };
         let response = ResponseReader::keeping(outgoing.method == "HEAD", outgoing.body_limit);
         self.begin_exchange(event, response, outgoing.lane, &request, completions)
+    }
+
+    fn next_turn(&mut self) -> Instant {
+        next_turn::<Vec<Completion>, _>(self).min(self.next_body_due())
     }
 
     fn request_text(&self, outgoing: &OutgoingRequest, _event: &Event) -> RequestText {

@@ -26,7 +26,7 @@ use self::connection::Connection;
 use self::exchange::Exchange;
 pub(crate) use self::setup::Setup;
 use self::tasks::{Task, WakeQueue};
-use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
+use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, next_turn, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use super::timers::Timers;
 use super::{Client, Failure, ThreadResources};
@@ -247,6 +247,10 @@ impl ProtocolClient for Http2 {
         }
         self.run_woken(completions);
         sent
+    }
+
+    fn next_turn(&mut self) -> Instant {
+        next_turn::<Vec<Completion>, _>(self).min(self.next_timer())
     }
 
     fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {

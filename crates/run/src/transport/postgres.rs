@@ -31,7 +31,7 @@ use self::connection::{Connection, Exchange, State};
 use self::hook::Hook;
 use self::pools::Pool;
 pub(crate) use self::setup::Setup;
-use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
+use super::event_loop::{EventLoop, PendingExchange, SocketHandler, in_flight_since, next_turn, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use super::unscripted::{Requests, Unscripted};
 use super::{Client, Failure, ProtocolSetup, ThreadResources};
@@ -78,6 +78,11 @@ impl ProtocolSetup for Setup {
 }
 
 impl Postgres {
+    /// When a connection is next opened again.
+    fn retry_at(&self) -> Option<Instant> {
+        self.pools.iter().filter(|pool| pool.live < pool.size).filter_map(|pool| pool.retry_at).min()
+    }
+
     /// Opens the connections of one thread. If the run is stopped meanwhile, some may be missing.
     fn open_pools(setup: Setup, thread: ThreadResources<'_>) -> Result<Self, Error> {
         let ThreadResources { poller, part_of_pool, spin, limits, stop, .. } = thread;
@@ -170,7 +175,7 @@ impl Client<Vec<Completion>> for Postgres {
     }
 
     fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-        let retry_at = self.pools.iter().filter(|pool| pool.live < pool.size).filter_map(|pool| pool.retry_at).min();
+        let retry_at = self.retry_at();
         run_once(self, retry_at.map_or(deadline, |retry_at| deadline.min(retry_at)), completions);
         self.process_hook_results(completions);
         if retry_at.is_some() {
@@ -225,6 +230,10 @@ impl ProtocolClient for Postgres {
         }
         self.pools[pool].queue.push_back((exchange, serial));
         sent
+    }
+
+    fn next_turn(&mut self) -> Instant {
+        next_turn::<Vec<Completion>, _>(self).min(self.retry_at().unwrap_or(Instant::MAX))
     }
 
     fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {

@@ -13,7 +13,7 @@ use offered_workload::{Call, Protocol, Request, Reuse, Target, Workload};
 use super::protocol_client::{ProtocolClient, RequestText};
 use super::route::Route;
 use super::unscripted::Requests;
-use super::{Transport, http1, http2, postgres, preflight, websocket};
+use super::{Transport, http1, http2, postgres, preflight, several, websocket};
 use crate::Error;
 use crate::message::OutgoingRequest;
 use crate::script;
@@ -48,6 +48,8 @@ pub(crate) struct ThreadResources<'a> {
     pub(crate) worker: u16,
     /// Maximum number of connections; `None`: no limit.
     pub(crate) connections: Option<u32>,
+    /// Whether it sends single requests only, without limits.
+    pub(crate) is_single: bool,
     /// The part of the connections of a pool that this thread opens.
     pub(crate) part_of_pool: &'a dyn Fn(u32) -> u32,
     /// How long before a scheduled request a wait stops sleeping.
@@ -65,8 +67,8 @@ impl<'a> ThreadResources<'a> {
     /// The operating system refused a poller.
     pub(crate) fn for_single_requests(stop: &'a AtomicBool) -> io::Result<Self> {
         let part_of_pool = &|connections: u32| connections.min(1);
-        let poller = Poller::new()?;
-        Ok(Self { poller, worker: 0, connections: None, part_of_pool, spin: Nanos::ZERO, limits: None, stop })
+        let (poller, spin) = (Poller::new()?, Nanos::ZERO);
+        Ok(Self { poller, worker: 0, connections: None, is_single: true, part_of_pool, spin, limits: None, stop })
     }
 }
 
@@ -77,6 +79,7 @@ pub(crate) enum AnyProtocol {
     Http2(http2::Setup),
     WebSocket(websocket::Setup),
     Postgres(postgres::Setup),
+    Several(several::Setup),
 }
 
 /// Evaluates an expression with `$setup`, a [`ProtocolSetup`], for the protocol that an [`AnyProtocol`] is. This is the
@@ -88,54 +91,42 @@ macro_rules! with_protocol_setup {
             $crate::transport::AnyProtocol::Http2($setup) => $result,
             $crate::transport::AnyProtocol::WebSocket($setup) => $result,
             $crate::transport::AnyProtocol::Postgres($setup) => $result,
+            $crate::transport::AnyProtocol::Several($setup) => $result,
         }
     };
 }
 pub(crate) use with_protocol_setup;
 
-/// The protocol of a workload, and the route to its target.
+/// The protocol of a workload, and the routes to its targets.
 #[derive(Clone)]
 pub(crate) struct PreparedTarget {
     pub(crate) protocol: AnyProtocol,
-    route: Arc<Route>,
-    connect_timeout: Nanos,
+    /// The routes, each with its timeout to connect.
+    routes: Vec<(Arc<Route>, Nanos)>,
 }
 
 impl PreparedTarget {
-    /// Prepares the target of `workload`. Contacts it if it is to choose the protocol (`auto`), or for gRPC reflection.
+    /// Prepares the targets of `workload`. Contacts one if it is to choose the protocol (`auto`), or for gRPC reflection.
     ///
     /// # Errors
     /// No target, a name that cannot be resolved, TLS settings that cannot be used, or a request that cannot be built.
     pub(crate) fn new(workload: &Workload) -> Result<Self, Error> {
-        let target = workload.target().ok_or(Error::NoTarget)?;
+        workload.target().ok_or(Error::NoTarget)?;
         script::check_single_braces(workload)?;
-        if target.url().login.is_some() {
-            let setup = postgres::Setup::new(workload)?;
-            let (route, connect_timeout) = (setup.route(), target.connect_timeout());
-            return Ok(Self { protocol: AnyProtocol::Postgres(setup), route, connect_timeout });
+        let clients = workload.clients();
+        if let [(target, is_socket)] = clients[..] {
+            let (protocol, route) = prepare(workload, target, is_socket)?;
+            return Ok(Self { protocol, routes: vec![route] });
         }
-        let invalid = |name: &str, reason: &str| Error::Request { name: name.to_owned(), reason: reason.to_owned() };
-        let first_with = |is: fn(&Call) -> bool| workload.requests().iter().find(|request| is(request.call()));
-        let grpc = first_with(|call| matches!(call, Call::Grpc));
-        let websocket_request = first_with(|call| matches!(call, Call::WebSocket(_)));
-        match (grpc, websocket_request, target.protocol()) {
-            (Some(grpc), _, Protocol::Http1 | Protocol::Auto) => {
-                return Err(invalid(grpc.name(), "gRPC needs HTTP/2; set target.protocol = \"h2\""));
-            }
-            (_, Some(websocket_request), Protocol::Http2 | Protocol::Auto) => {
-                return Err(invalid(websocket_request.name(), "a WebSocket needs HTTP/1.1; remove target.protocol"));
-            }
-            _ => {}
+        let mut protocols = Vec::new();
+        let mut routes = Vec::new();
+        for (target, is_socket) in clients {
+            let own = workload.for_target(target);
+            let (protocol, route) = prepare(&own, target, is_socket)?;
+            protocols.push((protocol, own.target().and_then(Target::connections)));
+            routes.push(route);
         }
-        let route = Arc::new(Route::new(target)?);
-        let protocol = if websocket_request.is_some() {
-            AnyProtocol::WebSocket(websocket::Setup::new(workload, route.clone())?)
-        } else if speaks_http2(&route, target.protocol(), target.connect_timeout())? {
-            AnyProtocol::Http2(http2::Setup::new(workload, route.clone())?)
-        } else {
-            AnyProtocol::Http1(http1::Setup::new(workload, route.clone())?)
-        };
-        Ok(Self { protocol, route, connect_timeout: target.connect_timeout() })
+        Ok(Self { protocol: AnyProtocol::Several(several::Setup(protocols.into())), routes })
     }
 
     /// See [`ProtocolSetup::preflight`].
@@ -148,19 +139,55 @@ impl PreparedTarget {
 
     /// The error for a plain URL whose target speaks TLS, if that is so.
     pub(crate) fn tls_mismatch(&self) -> Option<Error> {
-        let speaks_tls = preflight::speaks_tls(&self.route, self.connect_timeout);
-        speaks_tls.then(|| Error::SpeaksTls { address: self.route.addresses.first() })
+        let speaks_tls = |(route, timeout): &&(Arc<Route>, Nanos)| preflight::speaks_tls(route, *timeout);
+        let (route, _) = self.routes.iter().find(speaks_tls)?;
+        Some(Error::SpeaksTls { address: route.addresses.first() })
     }
 
     /// See [`Addresses::uses`](super::addresses::Addresses::uses).
     pub(crate) fn addresses(&self) -> Vec<AddressUse> {
-        self.route.addresses.uses()
+        self.routes.iter().flat_map(|(route, _)| route.addresses.uses()).collect()
     }
 
-    /// Resolves the name of the target again.
+    /// Resolves the names of the targets again.
     pub(crate) fn resolve_again(&self) {
-        self.route.addresses.resolve_again();
+        self.routes.iter().for_each(|(route, _)| route.addresses.resolve_again());
     }
+}
+
+/// The protocol of the default target of `workload`, which is number `index` of its targets, or of the WebSocket messages to it; and
+/// the route to it with its timeout to connect.
+fn prepare(workload: &Workload, index: u16, is_socket: bool) -> Result<(AnyProtocol, (Arc<Route>, Nanos)), Error> {
+    let target = workload.target().ok_or(Error::NoTarget)?;
+    let timeout = target.connect_timeout();
+    if target.url().login.is_some() {
+        let setup = postgres::Setup::new(workload)?;
+        let route = setup.route();
+        return Ok((AnyProtocol::Postgres(setup), (route, timeout)));
+    }
+    let invalid = |name: &str, reason: &str| Error::Request { name: name.to_owned(), reason: reason.to_owned() };
+    let own = || workload.requests().iter().filter(|request| request.target() == index);
+    let first_with = |is: fn(&Call) -> bool| own().find(|request| is(request.call()));
+    let grpc = first_with(|call| matches!(call, Call::Grpc));
+    let websocket = first_with(|call| matches!(call, Call::WebSocket(_))).filter(|_| is_socket);
+    match (grpc, websocket, target.protocol()) {
+        (Some(grpc), None, Protocol::Http1 | Protocol::Auto) => {
+            return Err(invalid(grpc.name(), "gRPC needs HTTP/2; set target.protocol = \"h2\""));
+        }
+        (_, Some(websocket), Protocol::Http2 | Protocol::Auto) => {
+            return Err(invalid(websocket.name(), "a WebSocket needs HTTP/1.1; remove target.protocol"));
+        }
+        _ => {}
+    }
+    let route = Arc::new(Route::new(target)?);
+    let protocol = if is_socket {
+        AnyProtocol::WebSocket(super::websocket::Setup::new(workload, route.clone())?)
+    } else if speaks_http2(&route, target.protocol(), timeout)? {
+        AnyProtocol::Http2(http2::Setup::new(workload, route.clone())?)
+    } else {
+        AnyProtocol::Http1(http1::Setup::new(workload, route.clone())?)
+    };
+    Ok((protocol, (route, timeout)))
 }
 
 /// Whether to use HTTP/2. With `auto` the server chooses.

@@ -23,6 +23,9 @@ pub(crate) trait ProtocolClient: Client<Vec<Completion>> {
     /// happened filled in. Session, step and object identify an exchange among those in flight.
     fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant;
 
+    /// When the client needs its next turn if no socket becomes ready: at once if work remains, else at its next timeout.
+    fn next_turn(&mut self) -> Instant;
+
     /// The text of `outgoing` as it was sent in the exchange that ended with `event`.
     fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText;
 }

@@ -4,6 +4,7 @@
 
 mod evaluator;
 mod observed;
+mod outcome;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,18 +12,19 @@ use std::sync::Arc;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::Launch;
-use offered_workload::script::{Objects, OnFailure, When};
+use offered_workload::script::{OnFailure, When};
 
 use self::evaluator::{Evaluation, Evaluator};
 use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
+use self::outcome::{fail_check, judge, merge_redirects, missing_value_event, outcome_with_objects};
 use super::deadlines::Deadlines;
 use super::protocol_client::{Completion, ProtocolClient};
 use super::{Client, Transport, new_event};
 use crate::halt::{End, Halt};
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
-use crate::script::{MissingValue, Received, Rejection, RequestContext, Script, SessionState};
+use crate::script::{Received, Rejection, RequestContext, Script, SessionState};
 
 /// Maximum time for evaluating one response on the sending thread, which sends nothing meanwhile. A response that needs
 /// more is evaluated anew beside it.
@@ -46,6 +48,8 @@ pub(crate) struct Scripted<C> {
     /// The number of visits that each closed user has begun, if values depend on it. Kept when the state of a session
     /// is dropped.
     visits: HashMap<u64, u32>,
+    /// The last request of each session, if flows have conditions.
+    contexts: HashMap<u64, RequestContext>,
     /// The state of sessions that have any.
     session_states: HashMap<u64, SessionState>,
     /// The requests in flight, by session: a session has one at a time.
@@ -65,8 +69,12 @@ struct Page {
     context: RequestContext,
     /// The last request sent for the page itself: the original one, or a redirect.
     outgoing: Arc<OutgoingRequest>,
-    /// Number of redirects followed.
+    /// Number of redirects followed, and of challenges answered: each is one more request on the wire.
     redirects: u32,
+    /// The redirects alone.
+    followed: u32,
+    /// Whether the last request is the answer to a challenge.
+    is_answer: bool,
     /// The slots of the values that the responses of these redirects had.
     found: Vec<u16>,
     /// The event of the request itself, so far.
@@ -87,6 +95,19 @@ struct Page {
     fetching: HashMap<u16, Arc<OutgoingRequest>>,
 }
 
+impl Page {
+    /// The service time of the request so far, redirects included.
+    fn service(&self) -> Nanos {
+        self.request.done.map_or(Nanos::ZERO, |done| self.sent.until(done))
+    }
+
+    /// The response to the last request for the page itself.
+    fn received<'a>(&'a self, reply: &'a Response) -> Received<'a> {
+        let (status, service) = (self.request.status, self.service());
+        Received { status, reply, service, path: &self.outgoing.path, target: self.outgoing.target, found: &self.found }
+    }
+}
+
 impl<C: ProtocolClient> Scripted<C> {
     /// The sessions of `worker` over `client`, observed by `observer`.
     pub(crate) fn new(
@@ -96,10 +117,24 @@ impl<C: ProtocolClient> Scripted<C> {
         worker: u16,
         observer: Option<Arc<ExchangeObserver>>,
     ) -> Self {
-        let (visits, session_states, pages) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (visits, contexts) = (HashMap::new(), HashMap::new());
+        let (session_states, pages) = (HashMap::new(), HashMap::new());
         let (sent, completions) = (Deadlines::new(Nanos::ZERO), Vec::new());
         let evaluator = None;
-        Self { client, script, halt, worker, observer, visits, session_states, pages, sent, completions, evaluator }
+        Self {
+            client,
+            script,
+            halt,
+            worker,
+            observer,
+            visits,
+            contexts,
+            session_states,
+            pages,
+            sent,
+            completions,
+            evaluator,
+        }
     }
 
     /// Raises the limit on the response body to what the observer wants.
@@ -121,7 +156,8 @@ impl<C: ProtocolClient> Scripted<C> {
         let state = self.session_states.get(&event.session);
         let Page { context, redirects, .. } = *page;
         let outgoing = Some(outgoing);
-        let exchange = ObservedExchange { context, redirects, followed, outgoing, event, response, state };
+        let service = event.done.map_or(Nanos::ZERO, |done| page.sent.until(done));
+        let exchange = ObservedExchange { context, redirects, followed, outgoing, event, service, response, state };
         exchange.observe(observer, &self.script, &self.client);
     }
 
@@ -177,22 +213,29 @@ impl<C: ProtocolClient> Scripted<C> {
         page.request = merge_redirects(&page.request, event, page.redirects, now);
         let Some(response) = response else { return self.on_judged(session, exchange_event, None, events) };
         let state = state_of(&mut self.session_states, session);
-        if self.script.cookies {
-            self.script.store_cookies(&page.outgoing.path, &response, state, now);
-        }
+        self.script.store_cookies(&page.outgoing, &response, state, now);
         let (script, status, client) = (&self.script, page.request.status, &self.client);
         let time_left = || client.now().until(now + QUICK_EVALUATION);
-        let most = script.redirects(page.label);
-        let next = match most {
-            0 => Ok(None),
-            _ => script.redirect(&page.outgoing, status, &response, Some(state), now),
+        let received = page.received(&response);
+        let answer = match page.is_answer {
+            true => None,
+            false => script.answer_challenge(page.label, page.context, &page.outgoing, status, &response, state),
+        };
+        let (is_answer, most) = (answer.is_some(), script.redirects(page.label));
+        let next = match (answer, most) {
+            (Some(answer), _) => Ok(Some(answer)),
+            (None, 0) => Ok(None),
+            (None, _) => {
+                let at = (page.label, page.context);
+                script.redirect(at, &page.outgoing, status, &response, Some(state), now)
+            }
         };
         match next {
-            Ok(Some(_)) if page.redirects == most => {
+            Ok(Some(_)) if !is_answer && page.followed == most => {
                 fail_check(&mut page.request, format!("more than {most} redirects"));
             }
             Ok(Some(outgoing)) => {
-                let received = Received { status, reply: &response, path: &page.outgoing.path, found: &[] };
+                let received = Received { found: &[], ..received };
                 let found = script.extract_from_redirect(page.label, page.context, received, state, &time_left);
                 let sent_text = std::mem::replace(&mut page.outgoing, Arc::new(outgoing));
                 let next = (page.outgoing.clone(), new_event(page.launch, page.label, self.worker));
@@ -201,23 +244,22 @@ impl<C: ProtocolClient> Scripted<C> {
                 }
                 self.pages.entry(session).and_modify(|page| {
                     page.redirects += 1;
+                    page.followed += u32::from(!is_answer);
+                    page.is_answer = is_answer;
                     page.found.extend(found);
                 });
                 self.client.begin(&next.0, next.1, &mut self.completions);
                 return;
             }
-            Ok(None) => {
-                let received = Received { status, reply: &response, path: &page.outgoing.path, found: &page.found };
-                match script.evaluate(page.label, page.context, received, state, &time_left) {
-                    // Objects in flight may change the cookies, so the state stays here.
-                    Err(Rejection { out_of_time: true, .. })
-                        if page.objects_wanted.is_none() && Evaluator::start(&mut self.evaluator, script) =>
-                    {
-                        return self.evaluate_beside(session, response, exchange_event);
-                    }
-                    result => judge(&mut page.request, result, script.checks_status(page.label)),
+            Ok(None) => match script.evaluate(page.label, page.context, received, state, &time_left) {
+                // Objects in flight may change the cookies, so the state stays here.
+                Err(Rejection { out_of_time: true, .. })
+                    if page.objects_wanted.is_none() && Evaluator::start(&mut self.evaluator, script) =>
+                {
+                    return self.evaluate_beside(session, response, exchange_event);
                 }
-            }
+                result => judge(&mut page.request, result, script.checks_status(page.label)),
+            },
             Err(reason) => fail_check(&mut page.request, format!("redirect: {reason}")),
         }
         self.on_judged(session, exchange_event, Some(&response), events);
@@ -229,8 +271,10 @@ impl<C: ProtocolClient> Scripted<C> {
         let evaluation = Evaluation {
             context: page.context,
             status: page.request.status,
-            response,
+            service: page.service(),
+            target: page.outgoing.target,
             path: page.outgoing.path.clone(),
+            response,
             found: page.found.clone(),
             state: self.session_states.remove(&session).unwrap_or_default(),
             exchange_event,
@@ -291,9 +335,9 @@ impl<C: ProtocolClient> Scripted<C> {
         let fetching = self.pages.get_mut(&session).and_then(|page| page.fetching.remove(&event.object));
         let Some(outgoing) = fetching else { return };
         self.observe(&outgoing, &event, response, None);
-        if let Some(response) = response.filter(|_| self.script.cookies) {
+        if let Some(response) = response {
             let state = state_of(&mut self.session_states, session);
-            self.script.store_cookies(&outgoing.path, response, state, self.client.now());
+            self.script.store_cookies(&outgoing, response, state, self.client.now());
         }
         if let Some(page) = self.pages.get_mut(&session) {
             page.free_lanes |= 1 << outgoing.lane;
@@ -368,6 +412,7 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
 
     fn close_session(&mut self, session: u64) {
         self.session_states.remove(&session);
+        self.contexts.remove(&session);
         self.client.close_session(session);
     }
 
@@ -411,6 +456,9 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
         let now = self.client.now();
         let visit = self.visit(launch);
         let context = RequestContext { session: launch.session, step: launch.step, visit, sequence, label };
+        if self.script.has_conditions() {
+            self.contexts.insert(launch.session, context);
+        }
         let event = new_event(launch, label, self.worker);
         let outgoing = match self.script.request(label, context, self.session_states.get(&launch.session), now) {
             Ok(outgoing) => outgoing,
@@ -424,6 +472,7 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
                         followed: None,
                         outgoing: None,
                         event: &event,
+                        service: Nanos::ZERO,
                         response: None,
                         state,
                     };
@@ -440,6 +489,8 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             context,
             outgoing: self.with_observer_limit(outgoing),
             redirects: 0,
+            followed: 0,
+            is_answer: false,
             found: Vec::new(),
             request: event.clone(),
             responded: false,
@@ -464,11 +515,11 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
         sent
     }
 
-    fn ends_session(&self, event: &Event) -> bool {
+    fn ends_session(&self, event: &Event, on_failure: Option<OnFailure>) -> bool {
         if matches!(event.outcome, Outcome::Ok | Outcome::Cut) {
             return false;
         }
-        match self.script.on_failure(event.label) {
+        match on_failure.unwrap_or_else(|| self.script.on_failure(event.label)) {
             OnFailure::Continue => false,
             OnFailure::EndSession => true,
             OnFailure::Stop => {
@@ -481,6 +532,11 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             }
         }
     }
+
+    fn decide(&self, number: u16, event: &Event) -> Option<bool> {
+        let context = *self.contexts.get(&event.session)?;
+        Some(self.script.holds(number, event, context, self.session_states.get(&event.session)))
+    }
 }
 
 /// Whether the request of `session` in flight is its step `step`.
@@ -490,78 +546,6 @@ fn is_current(pages: &HashMap<u64, Page>, session: usize, step: u64) -> bool {
 
 fn state_of(session_states: &mut HashMap<u64, SessionState>, session: u64) -> &mut SessionState {
     session_states.entry(session).or_default()
-}
-
-/// Sets the outcome of a request from the evaluation of its response.
-fn judge(event: &mut Event, result: Result<(), Rejection>, checks_status: bool) {
-    match result {
-        Ok(()) if checks_status => event.outcome = Outcome::Ok,
-        Ok(()) => {}
-        // The error message of the server is recorded nowhere else, unlike an HTTP status.
-        Err(_) if matches!(event.outcome, Outcome::GrpcError | Outcome::SqlError) => {}
-        Err(rejection) => fail_check(event, rejection.reason),
-    }
-}
-
-fn fail_check(event: &mut Event, check: String) {
-    event.outcome = Outcome::CheckFailed;
-    event.error = Some(check.into());
-}
-
-/// The outcome and reason of a page whose own response is good, once its objects are `over`.
-fn outcome_with_objects(objects: &Objects, over: &[Event]) -> (Outcome, Option<Reason>) {
-    let first = |failed: fn(Outcome) -> bool| {
-        let event = over.iter().filter(|event| failed(event.outcome)).min_by_key(|event| event.object)?;
-        let path = objects.paths[usize::from(event.object) - 1].written();
-        let status = if event.status > 0 { format!(" {}", event.status) } else { String::new() };
-        Some(Reason::from(format!("object {path}: {}{status}", event.outcome.name())))
-    };
-    let failed = first(|outcome| !matches!(outcome, Outcome::Ok | Outcome::Cut | Outcome::Unprocessed));
-    if let Some(reason) = failed.filter(|_| !objects.may_fail) {
-        return (Outcome::ObjectFailed, Some(reason));
-    }
-    if over.len() < objects.paths.len() || over.iter().any(|event| event.outcome == Outcome::Cut) {
-        return (Outcome::Cut, Some(Reason::Stopped));
-    }
-    match first(|outcome| outcome == Outcome::Unprocessed).filter(|_| !objects.may_fail) {
-        Some(reason) => (Outcome::Unprocessed, Some(reason)),
-        None => (Outcome::Ok, None),
-    }
-}
-
-/// The event of a request that cannot be built: rows are used up, or a response did not provide a value.
-fn missing_value_event(event: Event, missing: MissingValue, halt: &Halt) -> Event {
-    let outcome = match missing {
-        MissingValue::Value(_) => Outcome::NoValue,
-        MissingValue::Rows { .. } => Outcome::Unsent,
-    };
-    Event { outcome, error: Some(halt.message(missing).into()), ..event }
-}
-
-/// Merges the event of the last redirect into that of the original request.
-fn merge_redirects(earlier: &Event, event: Event, redirects: u32, now: Instant) -> Event {
-    if redirects == 0 {
-        return event;
-    }
-    // The request was sent, whatever happened to its last redirect.
-    let (outcome, done, followed) = match event.outcome {
-        Outcome::Unsent | Outcome::NoValue => (Outcome::Reset, Some(now), redirects - 1),
-        outcome => (outcome, event.done, redirects),
-    };
-    Event {
-        sent: earlier.sent,
-        handshake: earlier.handshake.or(event.handshake),
-        reused: earlier.reused,
-        redirects: u16::try_from(followed).unwrap_or(u16::MAX),
-        resends: earlier.resends + event.resends,
-        bytes_out: earlier.bytes_out + event.bytes_out,
-        bytes_in: earlier.bytes_in + event.bytes_in,
-        outcome,
-        done,
-        // The redirect was followed when its response was read.
-        done_lateness: event.done_lateness.map(|late| late + earlier.done_lateness.unwrap_or_default()),
-        ..event
-    }
 }
 
 #[cfg(test)]

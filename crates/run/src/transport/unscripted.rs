@@ -54,7 +54,8 @@ impl PreparedRequest {
         let auth = request.auth_to(target).and_then(|auth| match auth {
             Auth::Basic(pair) => Some(format!("Basic {}", STANDARD.encode(pair.text()?))),
             Auth::Bearer(token) => Some(format!("Bearer {}", token.text()?)),
-            Auth::None => None,
+            // Others need a script.
+            Auth::Digest(_) | Auth::Aws(_) | Auth::None => None,
         });
         let agent = concat!("offered/", env!("CARGO_PKG_VERSION")).to_owned();
         for (name, value) in [("user-agent", Some(agent)), ("accept", Some("*/*".to_owned())), ("authorization", auth)]

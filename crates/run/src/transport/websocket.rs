@@ -24,7 +24,9 @@ pub(super) use self::handshake::request_text;
 use self::handshake::{handshake_request, message, pattern};
 use self::setup::ExpectedMessage;
 pub(crate) use self::setup::Setup;
-use super::event_loop::{ConnectionSlot, EventLoop, PendingExchange, SocketHandler, in_flight_since, run_once};
+use super::event_loop::{
+    ConnectionSlot, EventLoop, PendingExchange, SocketHandler, in_flight_since, next_turn, run_once,
+};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
 use super::socket::dial_failure;
 use super::stream::Stream;
@@ -271,6 +273,14 @@ impl WebSocket {
         }
     }
 
+    /// The time of the next timer that [`fire_timers`](Self::fire_timers) handles.
+    fn next_timer(&mut self) -> Instant {
+        let connections = &self.connections;
+        let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+        let next_close = self.close_deadlines.next_due(|key, number| is_closing(connections, key, number));
+        next_close.min(self.listen_deadlines.next_due(is_pending))
+    }
+
     /// Drops a connection.
     fn drop_connection(&mut self, key: usize) {
         let Some(mut connection) = self.connections.try_remove(key) else { return };
@@ -322,10 +332,7 @@ impl Client<Vec<Completion>> for WebSocket {
     }
 
     fn wait(&mut self, deadline: Instant, completions: &mut Vec<Completion>) {
-        let connections = &self.connections;
-        let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
-        let next_close = self.close_deadlines.next_due(|key, number| is_closing(connections, key, number));
-        let alarm = next_close.min(self.listen_deadlines.next_due(is_pending));
+        let alarm = self.next_timer();
         run_once(self, deadline.min(alarm), completions);
         if alarm < Instant::MAX {
             self.fire_timers(completions);
@@ -453,6 +460,10 @@ impl ProtocolClient for WebSocket {
             self.fail(key, failure, completions);
         }
         sent
+    }
+
+    fn next_turn(&mut self) -> Instant {
+        next_turn::<Vec<Completion>, _>(self).min(self.next_timer())
     }
 
     fn request_text(&self, outgoing: &OutgoingRequest, event: &Event) -> RequestText {

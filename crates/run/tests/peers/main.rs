@@ -12,6 +12,7 @@ mod postgres;
 mod preflight;
 mod reading;
 mod retries;
+mod several;
 mod tls;
 mod websocket;
 

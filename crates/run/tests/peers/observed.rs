@@ -80,7 +80,7 @@ fn http1_exchanges_are_observed_without_secrets() {
     assert!(answered.body.as_deref().unwrap().contains("Authorization: Basic ***\r\n"), "{answered:?}");
     assert!(exchanges[0].extracted[0].1.as_deref().unwrap().starts_with("offered/"), "{:?}", exchanges[0].extracted);
     assert!(exchanges[2].sent.as_ref().unwrap().head.contains(&"Cookie: sid=***".to_owned()), "{:?}", exchanges[2]);
-    let failed = exchanges[4].failed.as_ref().unwrap();
+    let failed = &exchanges[4].failed_checks[0];
     assert_eq!((exchanges[4].outcome.as_str(), failed.check.as_str()), (Outcome::CheckFailed.name(), "status = 404"));
     assert_eq!((failed.expected.as_str(), failed.found.as_deref()), ("the status is 404", Some("200")));
 }

@@ -21,7 +21,8 @@ pub(super) fn of(entry: &Branches, steps: &[Step]) -> Result<Vec<f64>, usize> {
         }
         ways
     };
-    let mut ways: Vec<_> = std::iter::once(node(entry)).chain(steps.iter().map(|step| node(&step.next))).collect();
+    let next = steps.iter().map(|step| node(&Branches::of_followers(steps, step)));
+    let mut ways: Vec<_> = std::iter::once(node(entry)).chain(next).collect();
     let mut from: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); ways.len()];
     for (here, ways) in ways.iter().enumerate() {
         for to in ways.keys() {

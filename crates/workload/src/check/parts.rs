@@ -17,8 +17,8 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
     check_name(name)?;
     match (source, env) {
         (Source::Constant(_), Some(_)) | (Source::Uuid | Source::Sequence(_), None) => Ok(()),
-        (Source::Constant(Ok(_)), None) if *per == Per::Session => Ok(()),
-        (Source::Constant(Ok(_)), None) => {
+        (Source::Constant(Ok(_)) | Source::Composed(_), None) if *per == Per::Session => Ok(()),
+        (Source::Constant(Ok(_)) | Source::Composed(_), None) => {
             Err(InvalidValue::new("is the same for all; only what changes is taken per something"))
         }
         (Source::Constant(Err(_)), None) => Err(InvalidValue::new("a constant has a value")),
@@ -81,7 +81,7 @@ fn check_data_file(file: &str) -> Result<(), InvalidValue> {
 /// Name and password are joined by a colon.
 pub(crate) fn check_auth(auth: &Auth) -> Result<(), InvalidValue> {
     match auth {
-        Auth::Basic(text) if !text.as_str().contains(':') && text.is_plain() => {
+        Auth::Basic(text) | Auth::Digest(text) if !text.as_str().contains(':') && text.is_plain() => {
             Err(InvalidValue::new("has no colon; write for example \"user:password\""))
         }
         _ => Ok(()),
@@ -101,8 +101,14 @@ pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
                 "`{said}` is not a status; write a number from 100 to 999, a class or a range, such as 200, \"2xx\" or 200..299"
             )))
         }),
-        Test::Text(Find::Body, TextCondition::There) => Err(InvalidValue::new("what must it be? add is, contains or matches")),
-        Test::Size(Sizes { least, most }) | Test::Rows(Sizes { least, most }) if least > most => {
+        Test::Text(Find::Body | Find::Url, TextCondition::There | TextCondition::Count(_)) => {
+            Err(InvalidValue::new("what must it be? add is, contains or matches"))
+        }
+        Test::Size(Sizes { least, most })
+        | Test::Rows(Sizes { least, most })
+        | Test::Text(_, TextCondition::Count(Sizes { least, most }))
+            if least > most =>
+        {
             Err(InvalidValue::new(format!("no number is from {least} to {most}; write the smaller first")))
         }
         Test::Sha256(digest)

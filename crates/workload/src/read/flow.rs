@@ -5,7 +5,7 @@ use crate::Request;
 use crate::shape;
 use crate::source::{Mistake, Value};
 use offered_base::nearest;
-use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Step};
+use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Rules, Step};
 
 /// Maximum difference of the sum of a matrix row from 1; printed tables are rounded.
 const ROUNDED: f64 = 1e-3;
@@ -72,19 +72,24 @@ impl Reader<'_> {
                 repeat => Err(v.mistake(format!("{repeat} times in a row are too many; write a number up to 65535"))),
             })?;
             let think = table.get("think").map(|distribution| self.distribution(&distribution)).transpose()?;
-            ways.push((stay, table.get("next")));
-            push(steps, base, item, Step { flow, name, request: asked, repeat, think, next: Branches::new([]) })?;
+            ways.push((stay, table.get("next"), table.get("switch")));
+            let (next, rules) = (Branches::new([]), self.rules(&table, repeat)?);
+            push(steps, base, item, Step { flow, name, request: asked, repeat, think, next, rules })?;
         }
         if ways.is_empty() {
             return Err(value.mistake("a flow has at least one step"));
         }
-        for (here, (stay, next)) in ways.into_iter().enumerate() {
+        for (here, (stay, next, switch)) in ways.into_iter().enumerate() {
             let here = base + here;
             let on = match next {
                 Some(next) => branches(&next, &steps[base..], base)?,
                 None => vec![((here + 1 < steps.len()).then_some(here as u16 + 1), 1.0)],
             };
             steps[here].next = Branches::new(staying(on, stay));
+            for (condition, to) in switch.map_or(Ok(Vec::new()), |switch| self.cases(&switch))? {
+                let to = if to.text()? == LEAVE { None } else { Some(named(&to, &steps[base..], base)?) };
+                steps[here].rules.switch.push((condition, to));
+            }
         }
         Ok(())
     }
@@ -117,7 +122,12 @@ fn matrix(
     let rows = value.entries("rows such as home = { search = 0.8, leave = 0.2 }")?;
     for (name, row) in &rows {
         let (name, request) = ((*name).to_owned(), numbered(row, name, requests)?);
-        push(steps, base, row, Step { flow, name, request, repeat: 1, think: None, next: Branches::new([]) })?;
+        push(
+            steps,
+            base,
+            row,
+            Step { flow, name, request, repeat: 1, think: None, next: Branches::new([]), rules: Rules::default() },
+        )?;
     }
     for (here, (_, row)) in rows.iter().enumerate() {
         let ways = branches(row, &steps[base..], base)?;

@@ -4,12 +4,13 @@ use super::{Reader, choice, small};
 use crate::check::{check_auth, check_extraction, check_objects, check_part, check_test};
 use crate::request::check_path;
 use crate::script::{
-    Auth, Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test, TextCondition,
-    When, Which,
+    Auth, AwsAuth, Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test,
+    TextCondition, When, Which,
 };
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use crate::template::Template;
+use crate::threshold::Bound;
 
 /// The methods that a `[[request]]` has keys for.
 pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
@@ -40,8 +41,23 @@ pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
         };
     }
     let (kind, content) = value.table(&shape::AUTH)?.the_one("{ basic = \"user:password\" }")?;
+    if kind == "aws" {
+        let aws = content.table(&shape::AWS)?;
+        let text = |key| aws.need(key, "\"...\"")?.text();
+        return Ok(Auth::Aws(Box::new(AwsAuth {
+            region: text("region")?.to_owned(),
+            service: text("service")?.to_owned(),
+            access_key: Template::new(text("access_key")?),
+            secret_key: Template::new(text("secret_key")?),
+            token: aws.get("token").map(|token| token.text().map(Template::new)).transpose()?,
+        })));
+    }
     let text = Template::new(content.text()?);
-    let auth = if kind == "basic" { Auth::Basic(text) } else { Auth::Bearer(text) };
+    let auth = match kind {
+        "basic" => Auth::Basic(text),
+        "digest" => Auth::Digest(text),
+        _ => Auth::Bearer(text),
+    };
     content.checked(check_auth(&auth))?;
     Ok(auth)
 }
@@ -100,7 +116,7 @@ impl Reader<'_> {
         Ok(part)
     }
 
-    fn content(&self, file: &str, raw: bool) -> Result<Content, String> {
+    pub(super) fn content(&self, file: &str, raw: bool) -> Result<Content, String> {
         if raw {
             return Ok(Content::Raw(self.files.read(file)?.into()));
         }
@@ -118,18 +134,11 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
     let mut all: Vec<Extraction> = Vec::new();
     for item in value.list()? {
         let table = item.table(&shape::EXTRACT)?;
-        let (_, place) = table.the_one("json = \"$.token\"")?;
+        let (kind, place) = part(&table, &shape::EXTRACTED, "json = \"$.token\"")?;
         let extraction = Extraction {
             name: table.need("name", "\"token\"")?.text()?.to_owned(),
-            find: find(&table)?.ok_or_else(|| place.mistake("is no place"))?,
-            which: match table.get("nth") {
-                None => Which::Nth(1),
-                Some(nth) if nth.is_text() => match nth.text()? {
-                    "random" => Which::Random,
-                    other => return Err(choice(&nth, other, &shape::ANY_FOUND)),
-                },
-                Some(nth) => Which::Nth(small(&nth, nth.whole()?)?),
-            },
+            find: find(&table, kind, &place)?,
+            which: which(&table)?,
             if_missing: match (table.get("default"), table.get("keep")) {
                 (Some(_), Some(keep)) => return Err(keep.mistake("cannot be combined with default; remove one")),
                 (Some(text), None) => IfMissing::Default(text.text()?.to_owned()),
@@ -146,31 +155,74 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
     Ok(all)
 }
 
-/// Reads the part of the response that a table names.
-fn find(table: &Table<'_>) -> Result<Option<Find>, Mistake> {
-    let text = |key: &str| table.get(key).map(|value| value.text().map(str::to_owned)).transpose();
+/// `nth = 2`, `nth = "last"`, `join = ","` or `count = true`.
+fn which(table: &Table<'_>) -> Result<Which, Mistake> {
+    const KINDS: [&str; 3] = ["nth", "join", "count"];
+    if KINDS.iter().all(|kind| table.get(kind).is_none()) {
+        return Ok(Which::Nth(1));
+    }
+    let (kind, value) = table.one_of(&KINDS, "nth = 2")?;
+    match kind {
+        "join" => Ok(Which::All(value.text()?.to_owned())),
+        "count" if value.truth()? => Ok(Which::Count),
+        "count" => Err(value.mistake("write count = true")),
+        _ if value.is_text() => match value.text()? {
+            "last" => Ok(Which::Last),
+            "random" => Ok(Which::Random),
+            other => Err(choice(&value, other, &shape::ANY_FOUND)),
+        },
+        _ => Ok(Which::Nth(small(&value, value.whole()?)?)),
+    }
+}
+
+/// The key of a table that names the examined part of the response: one of `kinds`. `regex` beside a header, cookie or URL searches in it.
+fn part<'a>(table: &Table<'a>, kinds: &[&'static str], example: &str) -> Result<(&'static str, Value<'a>), Mistake> {
+    let is_searched = shape::SEARCHED.iter().any(|key| table.get(key).is_some());
+    let kinds: Vec<&'static str> = kinds.iter().copied().filter(|kind| !(is_searched && *kind == "regex")).collect();
+    table.one_of(&kinds, example)
+}
+
+/// Reads the part of the response that the key `kind` names.
+fn find(table: &Table<'_>, kind: &str, value: &Value<'_>) -> Result<Find, Mistake> {
     let lone = |key: &str, with: &str| match table.get(key) {
         Some(value) if table.get(with).is_none() => Err(value.mistake(format!("goes with {with}"))),
         _ => Ok(()),
     };
     lone("group", "regex")?;
     lone("attribute", "css")?;
-    Ok(if let Some(path) = text("json")? {
-        Some(Find::Json(path))
-    } else if let Some(pattern) = text("regex")? {
+    let regex = |value: Value<'_>| {
+        let pattern = value.text()?.to_owned();
         // The default is the first group, or the whole match of an expression without groups.
         let groups = u32::from(has_group(&pattern));
-        Some(Find::Regex {
-            pattern,
-            group: table.get("group").map_or(Ok(groups), |group| small(&group, group.whole()?))?,
-        })
-    } else if let Some(header) = text("header")? {
-        Some(Find::Header(header))
-    } else if let Some(selector) = text("css")? {
-        Some(Find::Css { selector, attribute: text("attribute")? })
-    } else {
-        text("column")?.map(Find::Column)
-    })
+        let group = table.get("group").map_or(Ok(groups), |group| small(&group, group.whole()?))?;
+        Ok::<_, Mistake>((pattern, group))
+    };
+    let of = match kind {
+        "json" => return Ok(Find::Json(value.text()?.to_owned())),
+        "column" => return Ok(Find::Column(value.text()?.to_owned())),
+        "css" => {
+            let attribute = table.get("attribute").map(|name| name.text().map(str::to_owned)).transpose()?;
+            return Ok(Find::Css { selector: value.text()?.to_owned(), attribute });
+        }
+        "regex" => {
+            let (pattern, group) = regex(value.clone())?;
+            return Ok(Find::Regex { pattern, group });
+        }
+        "header" => Find::Header(value.text()?.to_owned()),
+        "cookie" => Find::Cookie(value.text()?.to_owned()),
+        _ if value.truth()? => {
+            if kind == "url" {
+                Find::Url
+            } else {
+                Find::Body
+            }
+        }
+        _ => return Err(value.mistake(format!("write {kind} = true"))),
+    };
+    match table.get("regex").map(regex).transpose()? {
+        Some((pattern, group)) => Ok(Find::Matched { of: Box::new(of), pattern, group }),
+        None => Ok(of),
+    }
 }
 
 /// Whether a regular expression has a capturing group.
@@ -201,9 +253,9 @@ pub(super) fn checks(table: &Table<'_>) -> Result<Vec<Check>, Mistake> {
 
 fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     let table = item.table(&shape::CHECK)?;
-    let (kind, value) = table.the_one("status = 200")?;
-    let wanted = wanted(&table)?;
-    if let (Some((key, _)), "status" | "size" | "rows" | "sha256") = (&wanted, kind) {
+    let (kind, value) = part(&table, &shape::CHECKED, "status = 200")?;
+    let condition = text_condition(&table, "count")?;
+    if let (Some((key, _)), "status" | "size" | "rows" | "time" | "sha256") = (&condition, kind) {
         return Err(item.mistake(format!("`{key}` cannot be combined with {kind}")));
     }
     let (said, test) = match kind {
@@ -216,29 +268,35 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
             (value.shown(), Test::Size(sizes))
         }
         "rows" => (value.shown(), Test::Rows(value.checked(value.shown().parse())?)),
+        "time" => (value.text()?.to_owned(), Test::Time(value.checked(Bound::of_time(value.text()?))?)),
         "sha256" => {
             let digest = value.text()?.to_ascii_lowercase();
             (beginning(&digest), Test::Sha256(digest))
         }
-        "body" => {
-            if !value.truth()? {
-                return Err(value.mistake("write body = true, and one of is, contains or matches"));
-            }
-            let (said, wanted) = wanted.unwrap_or((String::new(), TextCondition::There));
-            (said, Test::Text(Find::Body, wanted))
-        }
         _ => {
-            let place = find(&table)?.ok_or_else(|| value.mistake("is no place"))?;
-            let (said, wanted) = wanted.unwrap_or((String::new(), TextCondition::There));
-            (format!("{} {said}", value.text()?).trim_end().to_owned(), Test::Text(place, wanted))
+            let place = find(&table, kind, &value)?;
+            let (said, condition) = condition.unwrap_or((String::new(), TextCondition::There));
+            (format!("{} {said}", searched(&place)).trim().to_owned(), Test::Text(place, condition))
         }
     };
     value.checked(check_test(&test))?;
+    let negated = table.get("not").map_or(Ok(false), |value| value.truth())?;
     let name = match table.get("name") {
         Some(name) => name.text()?.to_owned(),
-        None => usual_name(kind, &said),
+        None => usual_name(kind, &said, negated),
     };
-    Ok(Check { name, test })
+    Ok(Check { name, test, negated })
+}
+
+/// What a part of a response is found by, for the default name of its check.
+pub(crate) fn searched(find: &Find) -> String {
+    match find {
+        Find::Body | Find::Url => String::new(),
+        Find::Column(text) | Find::Header(text) | Find::Cookie(text) | Find::Json(text) => text.clone(),
+        Find::Regex { pattern, .. } => pattern.clone(),
+        Find::Css { selector, .. } => selector.clone(),
+        Find::Matched { of, pattern, .. } => format!("{} regex {pattern}", searched(of)).trim_start().to_owned(),
+    }
 }
 
 /// The first digits of a digest, for the default name of its check.
@@ -247,25 +305,29 @@ pub(crate) fn beginning(digest: &str) -> String {
 }
 
 /// The default name of a check of this kind with this value.
-pub(crate) fn usual_name(kind: &str, said: &str) -> String {
-    let is = ["status", "size", "rows", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
-    format!("{kind}{}{said}", if is { " = " } else { " " })
+pub(crate) fn usual_name(kind: &str, said: &str, negated: bool) -> String {
+    let is = ["status", "size", "rows", "time", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
+    format!("{}{kind}{}{said}", if negated { "not " } else { "" }, if is { " = " } else { " " })
 }
 
-/// Reads the condition for a text, and its description.
-fn wanted(table: &Table<'_>) -> Result<Option<(String, TextCondition)>, Mistake> {
-    const KINDS: [&str; 3] = ["is", "contains", "matches"];
-    if KINDS.iter().all(|kind| table.get(kind).is_none()) {
+/// Reads the condition for a text, and its description. `number` is the key of a range of numbers.
+pub(super) fn text_condition(
+    table: &Table<'_>,
+    number: &'static str,
+) -> Result<Option<(String, TextCondition)>, Mistake> {
+    let kinds = ["is", "contains", "matches", number];
+    if kinds.iter().all(|kind| table.get(kind).is_none()) {
         return Ok(None);
     }
-    let (kind, value) = table.one_of(&KINDS, "contains = \"Welcome\"")?;
-    let text = value.text()?;
-    let (sign, wanted) = match kind {
-        "is" => ("=", TextCondition::Is(Template::new(text))),
-        "contains" => ("contains", TextCondition::Contains(Template::new(text))),
-        _ => ("matches", TextCondition::Matches(text.to_owned())),
+    let (kind, value) = table.one_of(&kinds, "contains = \"Welcome\"")?;
+    let text = if kind == number { value.shown() } else { value.text()?.to_owned() };
+    let (sign, condition) = match kind {
+        "is" => ("=", TextCondition::Is(Template::new(&text))),
+        "contains" => ("contains", TextCondition::Contains(Template::new(&text))),
+        _ if kind == number => (number, TextCondition::Count(value.checked(text.parse())?)),
+        _ => ("matches", TextCondition::Matches(text.clone())),
     };
-    Ok(Some((format!("{sign} {text}"), wanted)))
+    Ok(Some((format!("{sign} {text}"), condition)))
 }
 
 /// `200`, `"2xx"` or `"200..299"`.

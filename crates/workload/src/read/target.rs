@@ -14,6 +14,7 @@ use crate::source::{Mistake, Table, Value};
 use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::template::Template;
 use crate::{Call, Request, Reuse, Server, Station, Target, Url};
+use offered_base::nearest;
 use offered_distributions::Distribution;
 
 /// Reads `[target]`; its files are in `folder`.
@@ -26,6 +27,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
     let (tls, proxy, protocol) = reach::reach(&table, folder)?;
     Ok(Target {
         folder: folder.to_owned(),
+        name: table.get("name").map(|name| name.text().map(str::to_owned)).transpose()?,
         url,
         tls,
         proxy,
@@ -124,13 +126,18 @@ impl Reader<'_> {
     }
 
     /// Reads the requests; `path` is the default path of WebSocket requests.
-    pub(super) fn requests(&self, value: &Value<'_>, path: &str) -> Result<Vec<Request>, Mistake> {
+    pub(super) fn requests(&self, value: &Value<'_>, path: &str, targets: &[Target]) -> Result<Vec<Request>, Mistake> {
         let mut unnamed: HashMap<String, HashSet<String>> = HashMap::new();
         let mut numbered = |item: &Value<'_>| {
             if item.table(&shape::REQUEST)?.get("catalogue").is_some() {
-                return self.catalogued(item);
+                let mut all = self.catalogued(item)?;
+                for request in &mut all {
+                    request.target = target_of(item, request, targets)?;
+                }
+                return Ok(all);
             }
             let mut request = self.request(item, path)?;
+            request.target = target_of(item, &request, targets)?;
             if item.table(&shape::REQUEST)?.get("name").is_none() {
                 // Two paths that differ in their queries only are two requests; two that are the same want names.
                 let paths = unnamed.entry(request.name.clone()).or_default();
@@ -151,6 +158,9 @@ impl Reader<'_> {
     fn request(&self, value: &Value<'_>, default_path: &str) -> Result<Request, Mistake> {
         let table = value.table(&shape::REQUEST)?;
         if let Some(request) = self.sql(&table)? {
+            return Ok(request);
+        }
+        if let Some(request) = self.submit(&table)? {
             return Ok(request);
         }
         let (call, said) = reach::call(&table)?;
@@ -194,6 +204,30 @@ impl Reader<'_> {
             service: table.get("service").map(|v| self.distribution(&v)).transpose()?.or(request.service),
             ..request
         })
+    }
+}
+
+/// The index of the target of a request: by name, or by its whole URL.
+fn target_of(item: &Value<'_>, request: &Request, targets: &[Target]) -> Result<u16, Mistake> {
+    let names = || targets.iter().filter_map(Target::name).collect::<Vec<_>>();
+    let by_url = request.absolute_origin().map(|origin| {
+        let found = targets.iter().position(|target| target.url.has_origin(&origin));
+        found.ok_or_else(|| {
+            item.mistake(format!(
+                "{origin} is not the origin of a target; add [[target]] with a name and url = \"{origin}\""
+            ))
+        })
+    });
+    let by_name = item.table(&shape::REQUEST)?.get("target").map(|value| {
+        let name = value.text()?;
+        let found = targets.iter().position(|target| target.name.as_deref() == Some(name));
+        found.ok_or_else(|| value.mistake(format!("no [[target]] is named `{name}`{}", nearest(name, &names()))))
+    });
+    match (by_url.transpose()?, by_name.transpose()?) {
+        (Some(url), Some(name)) if url != name => {
+            Err(item.mistake("its URL is on another target than `target`; remove one"))
+        }
+        (url, name) => Ok(url.or(name).unwrap_or(0) as u16),
     }
 }
 

@@ -21,7 +21,7 @@ impl Reader<'_> {
     fn variable(&self, name: &str, value: &Value<'_>) -> Result<Variable, Mistake> {
         let name = name.to_owned();
         let variable = match value.is_table() {
-            false => Variable { name, source: Source::Constant(Ok(value.shown())), per: Per::Session, env: None },
+            false => Variable { name, source: Source::of_text(&value.shown()), per: Per::Session, env: None },
             true => self.drawn(name, value)?,
         };
         value.checked(check_variable(&variable))?;

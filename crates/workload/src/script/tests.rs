@@ -125,7 +125,7 @@ fn every_key_of_a_script_is_read() {
     assert_eq!(finds[1], &Find::Regex { pattern: r"next=(\d+)".to_owned(), group: 1 });
     assert_eq!(finds[2], &Find::Regex { pattern: r"next=(?:\d+)".to_owned(), group: 0 });
     assert_eq!(finds[3], &Find::Css { selector: "input[name=csrf]".to_owned(), attribute: Some("value".to_owned()) });
-    let message: Vec<(Which, &IfMissing)> = login.extract.iter().map(|e| (e.which, &e.if_missing)).collect();
+    let message: Vec<(Which, &IfMissing)> = login.extract.iter().map(|e| (e.which.clone(), &e.if_missing)).collect();
     assert_eq!(message[0], (Which::Nth(1), &IfMissing::Fail));
     assert_eq!(message[1], (Which::Nth(2), &IfMissing::Default("0".to_owned())));
     assert_eq!(message[2], (Which::Random, &IfMissing::KeepPrevious));
@@ -265,7 +265,11 @@ fn mistakes_have_their_line_and_a_fix() {
         ),
         (&format!("{request}extract = [{{ name = \"a\", json = \"$\", attribute = \"x\" }}]"), 5, &["goes with css"]),
         (&format!("{request}extract = [{{ name = \"a\", regex = \"x\", nth = 0 }}]"), 5, &["at least 1"]),
-        (&format!("{request}extract = [{{ name = \"a\", json = \"$\", nth = \"any\" }}]"), 5, &["not one of random"]),
+        (
+            &format!("{request}extract = [{{ name = \"a\", json = \"$\", nth = \"any\" }}]"),
+            5,
+            &["not one of last, random"],
+        ),
         (
             &format!("{request}extract = [{{ name = \"a\", json = \"$\", default = \"\", keep = true }}]"),
             5,

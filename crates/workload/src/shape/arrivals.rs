@@ -1,7 +1,11 @@
 //! Keys of `[arrivals]` and `[[flow]]`.
 
-use super::Kind::{self, Any, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Text, Time, Triple, Whole};
+use super::Kind::{
+    self, Any, Boolean, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Template, Text, Time, Triple, Whole,
+};
+use super::request::STATUS;
 use super::{Key, MAX_WHOLE, PATTERNS, STAMPS, Shape, WAYS, key, shape};
+use crate::script::OnFailure;
 use offered_schedule::{MAX_USERS, Opening, Start, Visitor};
 
 pub(crate) static ARRIVALS: Shape = shape(
@@ -249,6 +253,52 @@ pub(crate) static FLOW: Shape = shape(
 .needs(&["name"])
 .one_of(&["step", "matrix"]);
 
+/// What a condition examines.
+pub(crate) static CONDITIONED: [&str; 4] = ["value", "status", "check", "ok"];
+
+const VALUE: Key = key(
+    "value",
+    Template,
+    "A text with placeholders, such as \"{{role}}\"; alone: the condition is that it has a value.",
+);
+const IS: Key = key("is", Template, "The value is this.");
+const CONTAINS: Key = key("contains", Template, "The value contains this.");
+const MATCHES: Key = key("matches", Text, "The value matches this regular expression.");
+const NUMBER: Key =
+    key("number", Any(&[Text, Whole(0, u64::MAX)]), "The value is a whole number in this range, such as \">= 3\".");
+const RESPONSE_STATUS: Key =
+    key("status", Any(&[STATUS, List(&STATUS)]), "The status of the last response is one of these.");
+const PASSED: Key = key("check", Text, "The last response passed the check of this name.");
+const SUCCEEDED: Key = key("ok", Boolean, "Whether the last request was successful.");
+const NOT: Key = key("not", Boolean, "The condition holds if it is not fulfilled. Default false.");
+const PROBABILITY: Key =
+    key("probability", Number(0.0), "Probability that it holds, for simulate, plan and --dry-run.");
+
+pub(crate) static CONDITION: Shape = shape(
+    "A condition on the session and its last response.",
+    &[VALUE, IS, CONTAINS, MATCHES, NUMBER, RESPONSE_STATUS, PASSED, SUCCEEDED, NOT, PROBABILITY],
+)
+.one_of(&CONDITIONED);
+
+pub(crate) static CASE: Shape = shape(
+    "A condition, and the step that follows if it holds.",
+    &[
+        key("next", Text, "Name of the step, or leave."),
+        VALUE,
+        IS,
+        CONTAINS,
+        MATCHES,
+        NUMBER,
+        RESPONSE_STATUS,
+        PASSED,
+        SUCCEEDED,
+        NOT,
+        PROBABILITY,
+    ],
+)
+.needs(&["next"])
+.one_of(&CONDITIONED);
+
 pub(crate) static STEP: Shape = shape(
     "A step of a flow.",
     &[
@@ -257,6 +307,11 @@ pub(crate) static STEP: Shape = shape(
         key("think", Kind::Distribution, "Think time after the request. Default: the think time of [arrivals]."),
         key("repeat", Whole(1, 65_535), "Number of repetitions. Default 1."),
         key("stay", Number(0.0), "Probability that the session continues after this step. Default 1."),
+        key("if", Kind::Table(&CONDITION), "Make the step only if this holds; else go on as if it was made."),
+        key("until", Kind::Table(&CONDITION), "With repeat: end the repetitions as soon as this holds."),
+        key("while", Kind::Table(&CONDITION), "With repeat: end the repetitions as soon as this does not hold."),
+        key("switch", List(&Kind::Table(&CASE)), "Where to go by the first condition that holds, instead of by next."),
+        key("on_failure", Choice(OnFailure::NAMES), "Overrides that of the request."),
         key(
             "next",
             Named(&Number(0.0)),

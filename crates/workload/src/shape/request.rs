@@ -11,6 +11,11 @@ pub(crate) static REQUEST: Shape = shape(
     "A request.",
     &[
         key("name", Text, "Name in results. Default: the path without its query."),
+        key(
+            "target",
+            Text,
+            "With several targets: the name of its target. Default: the first, or that of a whole URL.",
+        ),
         key("method", Text, "HTTP method; requires path. Shorter: get = \"/path\", post = ..."),
         key("path", Template, "With method: the path."),
         key(
@@ -32,17 +37,18 @@ pub(crate) static REQUEST: Shape = shape(
         key("raw", Boolean, "With body_file: send it unchanged, not as a template. Default false."),
         key("form", Named(&Template), "URL-encoded form, such as { a = \"1\" }."),
         key("multipart", List(&Kind::Table(&PART)), "Parts of a multipart form."),
+        key(
+            "submit",
+            Any(&[Text, Kind::Table(&SUBMIT)]),
+            "Submit a form of an earlier page as it was served: CSS selector of the form or of its button.",
+        ),
         key("auth", Any(&[Kind::Table(&AUTH), Only(false)]), "Overrides target.auth; false: none."),
         key(
             "extract",
             List(&Kind::Table(&EXTRACT)),
             "Values to extract from the response for later requests of the session.",
         ),
-        key(
-            "check",
-            List(&Kind::Table(&CHECK)),
-            "Checks of the response; the first failure makes the outcome check_failed.",
-        ),
+        key("check", List(&Kind::Table(&CHECK)), "Checks of the response; a failure makes the outcome check_failed."),
         key(
             "on_failure",
             Choice(OnFailure::NAMES),
@@ -102,6 +108,34 @@ pub(crate) static WEBSOCKET: Shape = shape(
     ],
 );
 
+pub(crate) static SUBMIT: Shape = shape(
+    "A form of an earlier page, submitted as it was served.",
+    &[
+        key("form", Text, "CSS selector of the form, or of the button that submits it. Of a form: its first button."),
+        key("page", Text, "Name of the request whose response has the form. Default: the one before it in the flow."),
+        key(
+            "fields",
+            Named(&FIELD),
+            "New values of fields of the form; true includes a field or checks it, false leaves it out.",
+        ),
+        key("add", Named(&FIELD), "Fields that the form does not have, such as those that scripts of the page add."),
+    ],
+)
+.needs(&["form"]);
+
+static FIELD: Kind = Any(&[Template, Number(f64::NEG_INFINITY), Boolean, List(&FIELD_ITEM), Kind::Table(&FIELD_FILE)]);
+static FIELD_ITEM: Kind = Any(&[Template, Number(f64::NEG_INFINITY)]);
+
+pub(crate) static FIELD_FILE: Shape = shape(
+    "A file that is chosen in a field.",
+    &[
+        key("file", File, "File to upload."),
+        key("type", Text, "Media type, such as image/png."),
+        key("raw", Boolean, "Send the file unchanged, not as a template. Default true."),
+    ],
+)
+.needs(&["file"]);
+
 pub(crate) static PART: Shape = shape(
     "A part of a multipart form.",
     &[
@@ -116,10 +150,13 @@ pub(crate) static PART: Shape = shape(
 .one_of(&["value", "file"]);
 
 const JSON: Key = key("json", Text, "JSONPath (RFC 9535), such as $.token.");
-const REGEX: Key = key("regex", Text, "Regular expression.");
+const REGEX: Key =
+    key("regex", Text, "Regular expression, for the body, or for the header, cookie or url given with it.");
 const GROUP: Key = key("group", Whole(0, MAX_WHOLE), "With regex: number of the group. Default 1.");
 const HEADER: Key = key("header", Text, "Header name.");
 const CSS: Key = key("css", Text, "CSS selector, such as input[name=csrf].");
+const COOKIE: Key = key("cookie", Text, "Name of a cookie that the response sets.");
+const URL: Key = key("url", Only(true), "The URL of the response, after redirects.");
 const COLUMN: Key = key("column", Text, "Database: column name.");
 const ATTRIBUTE: Key = key("attribute", Text, "With css: attribute name. Default: the text of the element.");
 
@@ -134,13 +171,29 @@ pub(crate) static EXTRACT: Shape = shape(
         CSS,
         ATTRIBUTE,
         COLUMN,
-        key("nth", Any(&[Whole(1, MAX_WHOLE), Choice(&ANY_FOUND)]), "Number of the match, or \"random\". Default 1."),
+        COOKIE,
+        URL,
+        key(
+            "nth",
+            Any(&[Whole(1, MAX_WHOLE), Choice(&ANY_FOUND)]),
+            "Number of the match, \"last\" or \"random\". Default 1.",
+        ),
+        key("join", Text, "Take all matches, joined by this text."),
+        key("count", Only(true), "Take the number of matches."),
         key("default", Text, "Value if nothing matches."),
         key("keep", Boolean, "If nothing matches, keep the previous value."),
     ],
 )
 .needs(&["name"])
-.one_of(&["json", "regex", "header", "css", "column"]);
+.some_of(&EXTRACTED);
+
+/// The parts of a response that can be extracted. `regex` can be combined with those of [`SEARCHED`].
+pub(crate) static EXTRACTED: [&str; 7] = ["json", "regex", "header", "css", "column", "cookie", "url"];
+/// The parts of a response that can be searched by `regex`; without one of them it searches the body.
+pub(crate) static SEARCHED: [&str; 3] = ["header", "cookie", "url"];
+/// What a check examines, likewise.
+pub(crate) static CHECKED: [&str; 13] =
+    ["status", "header", "body", "json", "regex", "css", "column", "cookie", "url", "size", "rows", "time", "sha256"];
 
 pub(crate) static CHECK: Shape = shape(
     "A check of a response.",
@@ -151,6 +204,8 @@ pub(crate) static CHECK: Shape = shape(
         key("is", Template, "Expected value."),
         key("contains", Template, "Expected substring."),
         key("matches", Text, "Expected regular expression."),
+        key("count", Any(&[Text, Whole(0, u64::MAX)]), "Expected number of matches, 3 or \">= 1\"."),
+        key("not", Boolean, "The check passes if its condition is false. Default false."),
         key("status", Any(&[STATUS, List(&STATUS)]), "200, [200, 302], \"2xx\" or \"200..299\"."),
         HEADER,
         key("body", Only(true), "Check the decoded body; with is, contains or matches."),
@@ -158,6 +213,9 @@ pub(crate) static CHECK: Shape = shape(
         REGEX,
         CSS,
         COLUMN,
+        COOKIE,
+        URL,
+        key("time", Text, "Service time, from sending to the last byte: \"< 500ms\"."),
         key(
             "size",
             Any(&[Text, Whole(0, u64::MAX)]),
@@ -167,12 +225,13 @@ pub(crate) static CHECK: Shape = shape(
         key("sha256", Form("^[0-9A-Fa-f]{64}$"), "SHA-256 of the decoded body."),
     ],
 )
-.one_of(&["status", "header", "body", "json", "regex", "css", "column", "size", "rows", "sha256"]);
+.some_of(&CHECKED);
 
-const STATUS: Kind = Any(&[Whole(100, 999), Form("^([1-9]xx|[1-9]\\d\\d(\\.\\.[1-9]\\d\\d)?)$")]);
+pub(super) const STATUS: Kind = Any(&[Whole(100, 999), Form("^([1-9]xx|[1-9]\\d\\d(\\.\\.[1-9]\\d\\d)?)$")]);
 
 /// A variable: a constant, or the source of its values.
-pub(crate) static VARIABLE: Kind = Any(&[Text, Number(f64::NEG_INFINITY), Boolean, List(&ITEM), Kind::Table(&VALUES)]);
+pub(crate) static VARIABLE: Kind =
+    Any(&[Template, Number(f64::NEG_INFINITY), Boolean, List(&ITEM), Kind::Table(&VALUES)]);
 static ITEM: Kind = Any(&[Text, Number(f64::NEG_INFINITY), Boolean]);
 
 pub(crate) static VALUES: Shape = shape(

@@ -64,6 +64,9 @@ fn table(shape: &Shape) -> Value {
     if !shape.one_of.is_empty() {
         schema["oneOf"] = shape.one_of.iter().map(|name| json!({ "required": [name] })).collect();
     }
+    if !shape.some_of.is_empty() {
+        schema["anyOf"] = shape.some_of.iter().map(|name| json!({ "required": [name] })).collect();
+    }
     schema
 }
 
@@ -114,7 +117,7 @@ fn thresholds() -> Value {
     let limits = [
         (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
         (
-            format!(r"^\s*errors(?:\.rate)?{label}"),
+            format!(r"^\s*(?:errors(?:\.rate)?|checks\.failed){label}"),
             format!(r"\s*{NUMBER}\s*%?\s*"),
             "A bound of a share, such as \"< 0.1%\".",
         ),

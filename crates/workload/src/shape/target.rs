@@ -19,6 +19,7 @@ pub(super) const REDIRECTS: Key = key(
 pub(crate) static TARGET: Shape = shape(
     "The server under test.",
     &[
+        key("name", Text, "With several targets: name for `target` of requests."),
         key(
             "url",
             Form(r"^(https?://\S+|unix:\S+|postgres(ql)?://\S+)$"),
@@ -89,9 +90,26 @@ pub(crate) static TLS: Shape = shape(
 
 pub(crate) static AUTH: Shape = shape(
     "Credentials.",
-    &[key("basic", Template, "\"user:password\"."), key("bearer", Template, "Bearer token, such as \"{{token}}\".")],
+    &[
+        key("basic", Template, "\"user:password\"."),
+        key("bearer", Template, "Bearer token, such as \"{{token}}\"."),
+        key("digest", Template, "\"user:password\" for the server's digest challenge (RFC 7616)."),
+        key("aws", Kind::Table(&AWS), "Signature of the request, AWS Signature Version 4."),
+    ],
 )
-.one_of(&["basic", "bearer"]);
+.one_of(&["basic", "bearer", "digest", "aws"]);
+
+pub(crate) static AWS: Shape = shape(
+    "What an AWS request is signed with.",
+    &[
+        key("region", Text, "Region, such as eu-central-1."),
+        key("service", Text, "Service, such as s3 or execute-api."),
+        key("access_key", Template, "Access key ID."),
+        key("secret_key", Template, "Secret access key."),
+        key("token", Template, "Session token of temporary credentials."),
+    ],
+)
+.needs(&["region", "service", "access_key", "secret_key"]);
 
 const SERVERS: Key = key("servers", Whole(1, MAX_WHOLE), "Number of servers. Default 1.");
 const DISCIPLINE: Key = key("discipline", Discipline, "Scheduling discipline. Default \"fcfs\".");

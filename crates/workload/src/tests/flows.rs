@@ -4,7 +4,7 @@ use super::*;
 use crate::Workload;
 use offered_base::Share;
 use offered_schedule::Launch;
-use offered_schedule::flow::{Branches, Flow, Step};
+use offered_schedule::flow::{Branches, Flow, Rules, Step};
 
 const SHOP: &str = r#"
 duration = "1000s"
@@ -191,6 +191,7 @@ fn two() -> (Vec<Flow>, Vec<Step>) {
         repeat: 1,
         think: None,
         next: Branches::new([(to, 1.0)]),
+        rules: Rules::default(),
     };
     let steps = vec![step(0, "a", Some(1)), step(0, "b", None), step(1, "a", None), step(1, "b", Some(2))];
     (vec![flow("first", 0), flow("second", 3)], steps)
@@ -241,7 +242,7 @@ proptest! {
         let steps = rows.iter().enumerate().map(|(number, row)| {
             let ways = row.iter().enumerate().map(|(to, weight)| (Some(to as u16), *weight));
             let next = Branches::new(ways.chain([(None, leave)]));
-            Step { flow: 0, name: number.to_string(), request: 0, repeat: 1, think: None, next }
+            Step { flow: 0, name: number.to_string(), request: 0, repeat: 1, think: None, next, rules: Rules::default() }
         });
         let flow = Flow { name: String::new(), weight: 1.0, start: 0 };
         let flows = Flows::new(vec![flow], steps.collect()).unwrap();

@@ -1,7 +1,9 @@
 //! Writes `[arrivals]` and the flows.
 
+use super::condition;
 use super::pairs::{Pairs, inline, list, one, section};
 use crate::Request;
+use crate::condition::Condition;
 use crate::toml_text::{toml_key, toml_text};
 use offered_base::time::{Nanos, written_number};
 use offered_schedule::arrivals::Schedule;
@@ -88,7 +90,7 @@ pub(super) fn of_scenarios(text: &mut String, scenarios: &Scenarios, requests: &
 }
 
 /// Appends the flows with their steps.
-pub(super) fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
+pub(super) fn of_flows(text: &mut String, flows: &Flows, requests: &[Request], conditions: &[Condition]) {
     for (number, flow) in (0u16..).zip(flows.flows()) {
         let name = |step: u16| &flows.steps()[usize::from(step)].name;
         let steps: Vec<(u16, &Step)> = (0u16..).zip(flows.steps()).filter(|(_, step)| step.flow == number).collect();
@@ -102,6 +104,7 @@ pub(super) fn of_flows(text: &mut String, flows: &Flows, requests: &[Request]) {
             let keys = keys.when(step.name != *request, |keys| keys.text("name", &step.name));
             let keys = keys.when(step.repeat != 1, |keys| keys.raw("repeat", step.repeat));
             let keys = keys.maybe(step.think.as_ref(), |keys, distribution| keys.raw("think", distribution));
+            let keys = condition::of_rules(keys, &step.rules, conditions, &|to| name(to).clone());
             let next = steps.iter().map(|(next, _)| *next).find(|next| *next == place + 1);
             let keys = keys.when(!step.next.leads_only_to(next), |keys| {
                 let way = |(to, weight): (Option<u16>, f64)| {

@@ -5,14 +5,14 @@ use std::fmt;
 use super::pairs::{Pair, Pairs, inline, lines, list, one, template, templates};
 use super::target::credentials;
 use crate::catalogue::OneOf;
-use crate::read::{beginning, has_group, usual_name};
+use crate::read::{beginning, has_group, searched, usual_name};
 use crate::script::{
     Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test, TextCondition, When,
     Which,
 };
 use crate::template::Template;
-use crate::toml_text::toml_text;
-use crate::{Call, Request, Sql, Statement};
+use crate::toml_text::{toml_key, toml_text};
+use crate::{Call, Field, Request, Sql, Statement, Submit};
 use offered_base::time::written_number;
 
 /// The keys of a `[[request]]`.
@@ -26,6 +26,9 @@ pub(super) fn of_request(request: &Request) -> Vec<Pair> {
     let keys = match (&request.call, request.method.as_str()) {
         (_, "GET") if request.one_of.is_some() => keys.maybe(request.one_of.as_ref(), files),
         (_, method) if request.one_of.is_some() => keys.maybe(request.one_of.as_ref(), files).text("method", method),
+        _ if request.submit.is_some() => {
+            keys.maybe(request.submit.as_ref(), |keys, form| keys.raw("submit", submit(form)))
+        }
         (Call::Sql(sql), _) => in_sql(keys, sql),
         (Call::Grpc, _) => keys.text("grpc", request.path.as_str().trim_start_matches('/')),
         (_, short @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "PATCH" | "OPTIONS")) => {
@@ -90,6 +93,31 @@ fn in_sql(keys: Pairs, sql: &Sql) -> Pairs {
     keys.maybe(sql.class.as_ref(), |keys, class| keys.text("class", class))
 }
 
+fn submit(Submit { selector, page, fields, added }: &Submit) -> String {
+    if page.is_none() && fields.is_empty() && added.is_empty() {
+        return toml_text(selector);
+    }
+    let table = |fields: &[(String, Field)]| {
+        inline(&fields.iter().map(|(name, value)| (toml_key(name), field(value))).collect::<Vec<_>>())
+    };
+    let keys = Pairs::default().text("form", selector).maybe(page.as_ref(), |keys, page| keys.text("page", page));
+    let keys = keys.when(!fields.is_empty(), |keys| keys.raw("fields", table(fields)));
+    keys.when(!added.is_empty(), |keys| keys.raw("add", table(added))).table()
+}
+
+fn field(field: &Field) -> String {
+    match field {
+        Field::Texts(texts) if texts.len() == 1 => template(&texts[0]),
+        Field::Texts(texts) => list(texts, template),
+        Field::Included(included) => included.to_string(),
+        Field::File(part) => {
+            let keys = Pairs::default().maybe(part.file.as_ref(), |keys, file| keys.text("file", file));
+            let keys = keys.when(!part.raw, |keys| keys.raw("raw", false));
+            keys.maybe(part.media_type.as_ref(), |keys, kind| keys.text("type", kind)).table()
+        }
+    }
+}
+
 fn part(part: &Part) -> String {
     let keys = Pairs::default().text("name", &part.name);
     let keys = match (&part.file, &part.content) {
@@ -106,23 +134,31 @@ fn find(keys: Pairs, find: &Find) -> Pairs {
         Find::Body => keys.raw("body", true),
         Find::Column(name) => keys.text("column", name),
         Find::Header(name) => keys.text("header", name),
+        Find::Cookie(name) => keys.text("cookie", name),
+        Find::Url => keys.raw("url", true),
+        Find::Matched { of, pattern, group } => regex(self::find(keys, of), pattern, *group),
         Find::Json(path) => keys.text("json", path),
-        Find::Regex { pattern, group } => {
-            let usual = u32::from(has_group(pattern)) == *group;
-            keys.text("regex", pattern).when(!usual, |keys| keys.raw("group", group))
-        }
+        Find::Regex { pattern, group } => regex(keys, pattern, *group),
         Find::Css { selector, attribute } => {
             keys.text("css", selector).maybe(attribute.as_ref(), |keys, name| keys.text("attribute", name))
         }
     }
 }
 
+fn regex(keys: Pairs, pattern: &str, group: u32) -> Pairs {
+    let usual = u32::from(has_group(pattern)) == group;
+    keys.text("regex", pattern).when(!usual, |keys| keys.raw("group", group))
+}
+
 fn extraction(extraction: &Extraction) -> String {
     let keys = find(Pairs::default().text("name", &extraction.name), &extraction.find);
-    let keys = match extraction.which {
+    let keys = match &extraction.which {
         Which::Nth(1) => keys,
         Which::Nth(nth) => keys.raw("nth", nth),
+        Which::Last => keys.text("nth", "last"),
         Which::Random => keys.text("nth", "random"),
+        Which::All(separator) => keys.text("join", separator),
+        Which::Count => keys.raw("count", true),
     };
     match &extraction.if_missing {
         IfMissing::Fail => keys,
@@ -136,14 +172,22 @@ impl Check {
     /// A check with this condition and its default name.
     pub fn of(test: Test) -> Self {
         let (kind, description, _) = tested(&test);
-        Self { name: usual_name(kind, &description), test }
+        Self { name: usual_name(kind, &description, false), test, negated: false }
+    }
+
+    /// The same check, with its default name; if `negated`, it passes if its condition is false.
+    #[must_use]
+    pub fn negated(self, negated: bool) -> Self {
+        let (kind, description, _) = tested(&self.test);
+        Self { name: usual_name(kind, &description, negated), negated, ..self }
     }
 }
 
 fn check(check: &Check) -> String {
     let (kind, description, test) = tested(&check.test);
-    let has_own_name = usual_name(kind, &description) != check.name;
+    let has_own_name = usual_name(kind, &description, check.negated) != check.name;
     let name = Pairs::default().when(has_own_name, |keys| keys.text("name", &check.name));
+    let test = test.when(check.negated, |keys| keys.raw("not", true));
     inline(&[name.0, test.0].concat())
 }
 
@@ -163,28 +207,46 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
         Test::Size(sizes) => ("size", sizes.to_string(), pairs.text("size", sizes)),
         Test::Rows(rows) => ("rows", rows.to_string(), pairs.text("rows", rows)),
         Test::Sha256(digest) => ("sha256", beginning(digest), pairs.text("sha256", digest)),
+        Test::Time(bound) => ("time", bound.to_string(), pairs.text("time", bound)),
         Test::Text(place, condition) => {
-            let (kind, at) = match place {
-                Find::Body => ("body", ""),
-                Find::Column(name) => ("column", &**name),
-                Find::Header(name) => ("header", &**name),
-                Find::Json(path) => ("json", &**path),
-                Find::Regex { pattern, .. } => ("regex", &**pattern),
-                Find::Css { selector, .. } => ("css", &**selector),
-            };
+            let kind = kind(place);
             let found = find(pairs, place);
-            let (description, pairs) = match condition {
-                TextCondition::There => (String::new(), found),
-                TextCondition::Is(text) => (format!("= {}", text.written()), found.raw("is", template(text))),
-                TextCondition::Contains(text) => {
-                    (format!("contains {}", text.written()), found.raw("contains", template(text)))
-                }
-                TextCondition::Matches(pattern) => (format!("matches {pattern}"), found.text("matches", pattern)),
+            let description = match condition {
+                TextCondition::There => String::new(),
+                TextCondition::Is(text) => format!("= {}", text.written()),
+                TextCondition::Contains(text) => format!("contains {}", text.written()),
+                TextCondition::Matches(pattern) => format!("matches {pattern}"),
+                TextCondition::Count(number) => format!("count {number}"),
             };
-            let description =
-                if at.is_empty() { description } else { format!("{at} {description}").trim_end().to_owned() };
-            (kind, description, pairs)
+            let pairs = text_condition(found, condition, "count");
+            (kind, format!("{} {description}", searched(place)).trim().to_owned(), pairs)
         }
+    }
+}
+
+/// Adds the condition for a text; `number` is the key of a range of numbers.
+pub(super) fn text_condition(keys: Pairs, condition: &TextCondition, number: &str) -> Pairs {
+    match condition {
+        TextCondition::There => keys,
+        TextCondition::Is(text) => keys.raw("is", template(text)),
+        TextCondition::Contains(text) => keys.raw("contains", template(text)),
+        TextCondition::Matches(pattern) => keys.text("matches", pattern),
+        TextCondition::Count(range) => keys.text(number, range),
+    }
+}
+
+/// The key of a part of a response.
+fn kind(find: &Find) -> &'static str {
+    match find {
+        Find::Body => "body",
+        Find::Column(_) => "column",
+        Find::Header(_) => "header",
+        Find::Cookie(_) => "cookie",
+        Find::Url => "url",
+        Find::Json(_) => "json",
+        Find::Regex { .. } => "regex",
+        Find::Css { .. } => "css",
+        Find::Matched { of, .. } => kind(of),
     }
 }
 

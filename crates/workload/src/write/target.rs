@@ -13,6 +13,7 @@ use crate::{Descriptors, Protocol, Resolve, Reuse, Target, Tls};
 pub(super) fn of_target(target: &Target) -> Vec<Pair> {
     let Target {
         folder,
+        name,
         url,
         reuse,
         connections,
@@ -37,7 +38,7 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
         on_connect,
         hook,
     } = target;
-    let keys = Pairs::default().text("url", url.written());
+    let keys = Pairs::default().maybe(name.as_ref(), |keys, name| keys.text("name", name)).text("url", url.written());
     let keys = keys.when(*reuse != Reuse::Pool, |keys| keys.text("reuse", reuse));
     let keys = keys.maybe(connections.as_ref(), |keys, most| keys.raw("connections", most));
     let keys = keys.maybe(in_flight.as_ref(), |keys, most| keys.raw("in_flight", most));
@@ -107,6 +108,12 @@ pub(super) fn credentials(auth: &Auth) -> String {
     match auth {
         Auth::Basic(text) => one("basic", template(text)),
         Auth::Bearer(text) => one("bearer", template(text)),
+        Auth::Digest(text) => one("digest", template(text)),
+        Auth::Aws(aws) => {
+            let keys = Pairs::default().text("region", &aws.region).text("service", &aws.service);
+            let keys = keys.raw("access_key", template(&aws.access_key)).raw("secret_key", template(&aws.secret_key));
+            one("aws", keys.maybe(aws.token.as_ref(), |keys, token| keys.raw("token", template(token))).table())
+        }
         Auth::None => "false".to_owned(),
     }
 }

@@ -307,7 +307,7 @@ objects_when = "while"
 objects_may_fail = true
 "#;
 
-const TAKEN: [&str; 7] = [
+const TAKEN: [&str; 12] = [
     "{ name = \"token\", json = \"$.t\" }",
     "{ name = \"t2\", regex = \"a(b)\", nth = \"random\", default = \"\" }",
     "{ name = \"t3\", header = \"X\", keep = true }",
@@ -315,9 +315,14 @@ const TAKEN: [&str; 7] = [
     "{ name = \"t5\", regex = 'a(b)\"(c)', group = 2 }",
     "{ name = \"t6\", regex = \"(?:a)b\" }",
     "{ name = \"t7\", css = \"p > b\" }",
+    "{ name = \"t8\", header = \"X\", regex = 'a(b)', nth = \"last\" }",
+    "{ name = \"t9\", url = true, regex = 'a(b)', group = 0 }",
+    "{ name = \"t10\", cookie = \"sid\", count = true }",
+    "{ name = \"t11\", url = true, join = \", \" }",
+    "{ name = \"t12\", cookie = \"a b\", regex = \"\", default = \"\" }",
 ];
 
-const CHECKED: [&str; 17] = [
+const CHECKED: [&str; 25] = [
     "{ status = 200 }",
     "{ status = [\"2xx\", 304] }",
     "{ status = \"200..204\", name = \"status = 200\" }",
@@ -333,6 +338,14 @@ const CHECKED: [&str; 17] = [
     "{ regex = \"(x)y\", group = 0, contains = \"{{x}}\" }",
     "{ css = \"p\", is = \"\" }",
     "{ css = \"a\", attribute = \"href\" }",
+    "{ css = \"a\", attribute = \"href\", not = true }",
+    "{ css = \"a\", count = 3 }",
+    "{ header = \"X\", regex = '(a)b', count = \"<= 3\", not = true }",
+    "{ name = \"css a\", css = \"a\", not = true }",
+    "{ cookie = \"sid\", is = \"{{shop}}\" }",
+    "{ url = true, regex = 'a(b)', group = 0, contains = \"x\" }",
+    "{ url = true, contains = \"x\" }",
+    "{ time = \"< 500ms\" }",
     "{ json = \"$.a['b']\", matches = '\\d+\"' }",
     "{ sha256 = \"E3B0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\" }",
 ];

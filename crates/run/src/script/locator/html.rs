@@ -1,5 +1,7 @@
 //! HTML parsed within bounds, and CSS queries on it.
 
+mod form;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -7,6 +9,7 @@ use html5ever::driver::ParseOpts;
 use html5ever::tendril::TendrilSink;
 use scraper::{ElementRef, Html, HtmlTreeSink, Selector};
 
+pub(in crate::script) use self::form::FormQuery;
 use super::ParsedResponse;
 
 /// Maximum depth of the HTML, as in browsers. A new element is compared with all open ones, so without a limit a small
@@ -62,6 +65,14 @@ fn parsed(mut text: &str, response: &ParsedResponse<'_>) -> Option<Html> {
     Some(parser.finish())
 }
 
+/// Parses a selector.
+///
+/// # Errors
+/// The selector is invalid.
+fn selector(text: &str) -> Result<Selector, String> {
+    Selector::parse(text).map_err(|_| format!("`{text}` is not a valid CSS selector; an example is input[name=csrf]"))
+}
+
 /// A CSS query: the texts of the matching elements, or one of their attributes.
 #[derive(Debug)]
 pub(in crate::script) struct CssQuery {
@@ -73,9 +84,7 @@ impl CssQuery {
     /// # Errors
     /// The selector is invalid.
     pub(super) fn new(selector: &str, attribute: Option<&str>) -> Result<Self, String> {
-        let parsed = Selector::parse(selector)
-            .map_err(|_| format!("`{selector}` is not a valid CSS selector; an example is input[name=csrf]"))?;
-        Ok(Self { selector: parsed, attribute: attribute.map(str::to_owned) })
+        Ok(Self { selector: self::selector(selector)?, attribute: attribute.map(str::to_owned) })
     }
 
     /// The matching texts in `document`, in order.

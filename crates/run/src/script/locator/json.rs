@@ -457,12 +457,13 @@ impl<'de> Visitor<'de> for Build<'_> {
 mod tests {
     use super::*;
     use crate::message::Response;
+    use crate::script::checks::Received;
     use proptest::prelude::*;
 
     /// The texts that `path` finds in `body`, and why the body was not examined completely.
     fn texts(path: &str, body: &str) -> (Vec<String>, Option<&'static str>) {
         let reply = Response { size: body.len() as u64, body: body.as_bytes().to_vec().into(), ..Response::default() };
-        let response = ParsedResponse::new(200, &reply, &|| Nanos::MAX);
+        let response = ParsedResponse::new(Received::for_test(200, &reply), "", &|| Nanos::MAX);
         let query = JsonQuery::new(path).unwrap();
         let found = query.texts(&response).map(Cow::into_owned).collect();
         (found, response.incomplete())
@@ -539,7 +540,7 @@ mod tests {
         for path in ["$[7]", "$..a", "$[*]"] {
             let checks = Cell::new(0);
             let soon = || Nanos(u64::from(checks.replace(checks.get() + 1) <= 100));
-            let response = ParsedResponse::new(200, &reply, &soon);
+            let response = ParsedResponse::new(Received::for_test(200, &reply), "", &soon);
             assert_eq!(JsonQuery::new(path).unwrap().texts(&response).count(), 0, "{path}");
             assert!(response.incomplete().unwrap().contains("too long") && checks.get() < 110, "{path}");
         }

@@ -91,7 +91,8 @@ impl Compiled {
             Some(Auth::Bearer(token)) => {
                 head.plain("Authorization", &format!("Bearer {}", token.text().unwrap_or_default()))?;
             }
-            Some(Auth::None) | None => {}
+            // Others need a script.
+            Some(Auth::Digest(_) | Auth::Aws(_) | Auth::None) | None => {}
         }
         for (name, value) in request.headers_to(target) {
             head.field(name, Piece::all(value))?;

@@ -24,9 +24,11 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 pub(super) struct Evaluation {
     pub(super) context: RequestContext,
     pub(super) status: u16,
-    pub(super) response: Box<Response>,
-    /// The path of the request; see [`Received`].
+    /// See [`Received`].
+    pub(super) service: Nanos,
+    pub(super) target: u16,
     pub(super) path: String,
+    pub(super) response: Box<Response>,
     pub(super) found: Vec<u16>,
     pub(super) state: SessionState,
     /// The event of the exchange alone, for the observer.
@@ -57,8 +59,18 @@ impl Evaluator {
                 let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
                 let clock = Clock::start();
                 let time_left = || clock.now().until(Instant::ZERO + EVALUATION_TIMEOUT);
-                let Evaluation { context, status, ref response, ref path, ref found, ref mut state, .. } = job;
-                let received = Received { status, reply: response, path, found };
+                let Evaluation {
+                    context,
+                    status,
+                    service,
+                    target,
+                    ref path,
+                    ref response,
+                    ref found,
+                    ref mut state,
+                    ..
+                } = job;
+                let received = Received { status, reply: response, service, path, target, found };
                 let result = script.evaluate(context.label, context, received, state, &time_left);
                 if sender.send((job, result)).is_err() {
                     break;

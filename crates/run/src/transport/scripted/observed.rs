@@ -1,11 +1,12 @@
 //! Converts an exchange to the form that an observer receives.
 
-use offered_events::{Event, Exchange, Message, Outcome};
+use offered_base::Nanos;
+use offered_events::{Event, Exchange, FailedCheck, Message, Outcome};
 
 use super::QUICK_EVALUATION;
 use crate::message::{OutgoingRequest, Response};
 use crate::observer::ExchangeObserver;
-use crate::script::{REDACTED, Redactor, RequestContext, Script, SessionState};
+use crate::script::{REDACTED, Received, Redactor, RequestContext, Script, SessionState};
 use crate::transport::protocol_client::{ProtocolClient, RequestText};
 
 /// What is known of a completed exchange.
@@ -16,6 +17,8 @@ pub(super) struct ObservedExchange<'a> {
     pub(super) followed: Option<&'a [u16]>,
     pub(super) outgoing: Option<&'a OutgoingRequest>,
     pub(super) event: &'a Event,
+    /// The service time of the request so far, redirects included.
+    pub(super) service: Nanos,
     pub(super) response: Option<&'a Response>,
     pub(super) state: Option<&'a SessionState>,
 }
@@ -26,7 +29,7 @@ impl ObservedExchange<'_> {
         if !observer.accepts(self.event) {
             return;
         }
-        let Self { context, redirects, followed, outgoing, event, response, state } = *self;
+        let Self { context, redirects, followed, outgoing, event, response, state, service: _ } = *self;
         let mut redactor = script.redactor(context, state);
         let request_text =
             outgoing.filter(|_| event.sent.is_some()).map(|outgoing| client.request_text(outgoing, event));
@@ -41,16 +44,24 @@ impl ObservedExchange<'_> {
             redactor.learn_header(line);
         }
         let reason = event.error.as_ref().map(ToString::to_string);
-        let (extracted, failed) = match response.filter(|_| event.object == 0) {
-            Some(response) => {
-                let check = reason.as_deref().filter(|_| event.outcome == Outcome::CheckFailed);
+        let own_response = response.filter(|_| event.object == 0);
+        let extracted = own_response.map_or_else(Vec::new, |_| script.extracted(event.label, state, followed));
+        let failed = match (own_response, &reason, outgoing) {
+            (Some(reply), Some(reason), Some(outgoing)) if event.outcome == Outcome::CheckFailed => {
+                let (status, path, target) = (event.status, outgoing.path.as_str(), outgoing.target);
+                let received = Received { status, reply, service: self.service, path, target, found: &[] };
                 let end = client.now() + QUICK_EVALUATION;
                 let time_left = || client.now().until(end);
-                script.explain_failure(context, (event.status, response), state, check, followed, &time_left)
+                script.failures(context, received, state, reason, &time_left)
             }
-            None => Default::default(),
+            _ => Vec::new(),
         };
         let redact = |text: String| redactor.redact(&text);
+        let redacted = |failed: FailedCheck| FailedCheck {
+            check: failed.check,
+            expected: redact(failed.expected),
+            found: failed.found.map(redact),
+        };
         observer.record(Exchange {
             request: script.name(event.label).to_owned(),
             session: event.session,
@@ -77,11 +88,7 @@ impl ObservedExchange<'_> {
                     (name, value)
                 })
                 .collect(),
-            failed: failed.map(|failed| offered_events::FailedCheck {
-                check: failed.check,
-                expected: redact(failed.expected),
-                found: failed.found.map(redact),
-            }),
+            failed_checks: failed.into_iter().map(redacted).collect(),
         });
     }
 }

@@ -95,6 +95,10 @@ impl ProtocolClient for Fake {
         self.now
     }
 
+    fn next_turn(&mut self) -> Instant {
+        self.under_way.iter().map(|(done, ..)| *done).min().unwrap_or(Instant::MAX)
+    }
+
     fn request_text(&self, outgoing: &OutgoingRequest, _: &Event) -> RequestText {
         let headers = outgoing.headers.iter().map(|(name, value)| format!("{name}: {value}"));
         let head = [format!("{} {}", outgoing.method, outgoing.path)].into_iter().chain(headers).collect();
@@ -226,7 +230,7 @@ fn a_failed_object_fails_its_page_unless_allowed() {
         assert_eq!(ended, [(0, outcome), (1, Outcome::Ok), (2, Outcome::HttpError), (3, Outcome::Reset)]);
         let page = events.last().unwrap();
         assert_eq!((page.status, page.why().as_ref()), (200, reason));
-        assert_eq!(sessions.ends_session(page), outcome != Outcome::Ok);
+        assert_eq!(sessions.ends_session(page, None), outcome != Outcome::Ok);
     }
 }
 
@@ -301,13 +305,13 @@ fn failures_end_sessions_or_the_run_as_configured() {
     let request = |more: &str| format!("[[request]]\nget = \"/missing\"\n{more}");
     let mut goes_on = sessions(&request(""));
     let event = launch(&mut goes_on, 0, 0).remove(0);
-    assert!(!goes_on.ends_session(&event));
+    assert!(!goes_on.ends_session(&event, None));
     let mut leaves = sessions(&request("on_failure = \"end-session\""));
     let event = launch(&mut leaves, 0, 0).remove(0);
-    assert!(leaves.ends_session(&event) && leaves.halt.halted().is_none());
+    assert!(leaves.ends_session(&event, None) && leaves.halt.halted().is_none());
     let mut stops = sessions(&request("on_failure = \"stop\"\ncheck = [{ status = 200 }]"));
     let event = launch(&mut stops, 0, 0).remove(0);
-    assert!(stops.ends_session(&event));
+    assert!(stops.ends_session(&event, None));
     let halted = stops.halt.halted().unwrap();
     assert_eq!(halted.reason, "request `/missing` failed: check_failed (status = 200)");
     assert_eq!(halted.end, End::RequestFailed);

@@ -55,7 +55,7 @@ impl ExpectedMessage {
 }
 
 impl Setup {
-    /// For the target of `workload`, reached by `route`. All requests must be WebSocket messages.
+    /// For the target of `workload`, reached by `route`.
     ///
     /// # Errors
     /// No target, or an invalid regular expression.
@@ -65,10 +65,7 @@ impl Setup {
             let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
             match request.call() {
                 Call::WebSocket(chat) => ExpectedMessage::new(chat, target.response_timeout()).map_err(invalid),
-                _ => Err(invalid(
-                    "is not a WebSocket request, but others are; put them into a workload of their own and run both at once"
-                        .to_owned(),
-                )),
+                _ => Ok(ExpectedMessage::default()),
             }
         });
         let scheme = if target.url().secure { "wss" } else { "ws" };

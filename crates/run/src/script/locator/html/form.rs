@@ -1,0 +1,211 @@
+//! Reading a form of a page, with the entries that a browser would submit (WHATWG HTML, section 4.10.21.4).
+
+use encoding_rs::{Encoding, UTF_8};
+use scraper::{ElementRef, Html, Selector};
+
+use super::{ParsedResponse, selector};
+use crate::script::form::{Control, Enctype, Form};
+use crate::script::origin::Location;
+
+/// Finds a form, by itself or by one of its buttons.
+#[derive(Debug)]
+pub(in crate::script) struct FormQuery(Selector);
+
+impl FormQuery {
+    /// # Errors
+    /// The selector is invalid.
+    pub(in crate::script) fn new(text: &str) -> Result<Self, String> {
+        selector(text).map(Self)
+    }
+
+    /// The form of a response, as it was served.
+    ///
+    /// # Errors
+    /// The response has no such form, or could not be examined.
+    pub(in crate::script) fn read(&self, response: &ParsedResponse<'_>) -> Result<Form, String> {
+        let html = response.html.html(response);
+        let html = html.ok_or_else(|| response.incomplete().unwrap_or("the response cannot be read").to_owned())?;
+        let none = || "no element of the page matches it".to_owned();
+        let found = elements(html).find(|element| self.0.matches(element)).ok_or_else(none)?;
+        let (form, button) = match is(found, "form") {
+            true => (found, None),
+            false => (owner(html, found).ok_or("the element of the page is not in a form")?, Some(found)),
+        };
+        let mut owned: Vec<ElementRef<'_>> = elements(html)
+            .filter(|element| owner(html, *element).is_some_and(|owner| owner.id() == form.id()))
+            .collect();
+        if owned.is_empty() {
+            owned = after(html, form);
+        }
+        let submits = |element: &&ElementRef<'_>| is_submit_button(**element) && !is_disabled(**element);
+        let button = button.or_else(|| owned.iter().find(submits).copied());
+        let button = button.filter(|button| is_submit_button(*button));
+        // A button can override what its form says.
+        let said = |name: &str| {
+            let of_button = button.and_then(|button| button.attr(&format!("form{name}")));
+            of_button.or_else(|| form.attr(name)).unwrap_or_default().trim().to_owned()
+        };
+        if said("method").eq_ignore_ascii_case("dialog") {
+            return Err("it closes a dialog and is not sent".to_owned());
+        }
+        let mut charsets = form.attr("accept-charset").unwrap_or_default().split_ascii_whitespace();
+        let charset = charsets.find_map(|name| Encoding::for_label(name.as_bytes()));
+        let encoding = charset.or_else(|| response.encoding()).unwrap_or(UTF_8).output_encoding();
+        let base = elements(html).find(|element| is(*element, "base") && element.attr("href").is_some());
+        Ok(Form {
+            is_post: said("method").eq_ignore_ascii_case("post"),
+            action: said("action"),
+            base: base.and_then(|base| base.attr("href")).map(|href| href.trim().to_owned()),
+            enctype: match said("enctype").to_ascii_lowercase().as_str() {
+                "multipart/form-data" => Enctype::Multipart,
+                "text/plain" => Enctype::PlainText,
+                _ => Enctype::UrlEncoded,
+            },
+            encoding,
+            controls: controls(&owned, button, encoding),
+            page: Location { target: response.received.target, path: response.received.path.to_owned() },
+        })
+    }
+}
+
+fn elements(html: &Html) -> impl Iterator<Item = ElementRef<'_>> {
+    html.tree.nodes().filter_map(ElementRef::wrap)
+}
+
+/// The elements of the subtree, without its root, in tree order.
+fn inside(element: ElementRef<'_>) -> impl Iterator<Item = ElementRef<'_>> {
+    element.descendants().skip(1).filter_map(ElementRef::wrap)
+}
+
+fn is(element: ElementRef<'_>, name: &str) -> bool {
+    element.value().name() == name
+}
+
+fn has(element: ElementRef<'_>, attribute: &str) -> bool {
+    element.attr(attribute).is_some()
+}
+
+fn ancestors(element: ElementRef<'_>) -> impl Iterator<Item = ElementRef<'_>> {
+    element.ancestors().filter_map(ElementRef::wrap)
+}
+
+/// The form that a control belongs to: the one that its `form` attribute names, or its closest ancestor.
+fn owner<'h>(html: &'h Html, element: ElementRef<'h>) -> Option<ElementRef<'h>> {
+    if !["button", "input", "select", "textarea"].contains(&element.value().name()) {
+        return None;
+    }
+    match element.attr("form") {
+        Some(id) => elements(html).find(|element| element.attr("id") == Some(id)).filter(|form| is(*form, "form")),
+        None => ancestors(element).find(|element| is(*element, "form")),
+    }
+}
+
+/// The controls behind a form without content, up to the next form: in a table, the parser ends a form at once, and browsers still give it
+/// the controls that follow.
+fn after<'h>(html: &'h Html, form: ElementRef<'h>) -> Vec<ElementRef<'h>> {
+    let rest = elements(html).skip_while(|element| element.id() != form.id()).skip(1);
+    let rest = rest.take_while(|element| !is(*element, "form"));
+    rest.filter(|element| ["button", "input", "select", "textarea"].contains(&element.value().name())).collect()
+}
+
+/// The type of an `input` or `button`, in lower case.
+fn kind(element: ElementRef<'_>) -> String {
+    let usual = if is(element, "button") { "submit" } else { "text" };
+    element.attr("type").unwrap_or(usual).to_ascii_lowercase()
+}
+
+fn is_submit_button(element: ElementRef<'_>) -> bool {
+    match element.value().name() {
+        "button" => !["button", "reset"].contains(&kind(element).as_str()),
+        "input" => ["submit", "image"].contains(&kind(element).as_str()),
+        _ => false,
+    }
+}
+
+/// Whether a control is disabled, by itself or by a `fieldset` (except in the first legend of that).
+fn is_disabled(element: ElementRef<'_>) -> bool {
+    let mut below = element;
+    has(element, "disabled")
+        || ancestors(element).any(|ancestor| {
+            let first_legend = ancestor.child_elements().find(|child| is(*child, "legend"));
+            let excepted = first_legend.is_some_and(|legend| legend.id() == below.id());
+            below = ancestor;
+            is(ancestor, "fieldset") && has(ancestor, "disabled") && !excepted
+        })
+}
+
+/// The controls of a form that was submitted by `button`.
+fn controls(owned: &[ElementRef<'_>], button: Option<ElementRef<'_>>, encoding: &'static Encoding) -> Vec<Control> {
+    let mut controls = Vec::new();
+    for &element in owned {
+        if ancestors(element).any(|ancestor| is(ancestor, "datalist")) {
+            continue;
+        }
+        let name = element.attr("name").unwrap_or_default();
+        let is_enabled = !is_disabled(element);
+        let is_button = button.is_some_and(|button| button.id() == element.id());
+        let value = element.attr("value");
+        let mut add = |name: &str, value: &str, is_included: bool| {
+            let is_file = is(element, "input") && kind(element) == "file";
+            let is_included = is_included && is_enabled;
+            controls.push(Control { name: name.into(), value: value.into(), is_file, is_included });
+        };
+        match (element.value().name(), kind(element).as_str()) {
+            ("input", "image") => {
+                let dot = if name.is_empty() { "" } else { "." };
+                add(&format!("{name}{dot}x"), "0", is_button);
+                add(&format!("{name}{dot}y"), "0", is_button);
+            }
+            _ if name.is_empty() => continue,
+            ("button", _) | ("input", "submit" | "button" | "reset") => add(name, value.unwrap_or_default(), is_button),
+            ("select", _) => options(element, |value, is_selected| add(name, value, is_selected)),
+            ("textarea", _) => add(name, &element.text().collect::<String>(), true),
+            ("input", "checkbox") => add(name, value.unwrap_or("on"), has(element, "checked")),
+            ("input", "radio") => {
+                let is_same = |other: &&ElementRef<'_>| {
+                    is(**other, "input") && kind(**other) == "radio" && other.attr("name") == Some(name)
+                };
+                let checked = owned.iter().filter(is_same).rfind(|other| has(**other, "checked"));
+                add(name, value.unwrap_or("on"), checked.is_some_and(|checked| checked.id() == element.id()));
+            }
+            ("input", "file") => add(name, "", true),
+            ("input", "hidden") if name.eq_ignore_ascii_case("_charset_") => add(name, encoding.name(), true),
+            ("input", "hidden") => add(name, value.unwrap_or_default(), true),
+            ("input", kind) => {
+                let value: String = value.unwrap_or_default().chars().filter(|c| !['\r', '\n'].contains(c)).collect();
+                add(name, if ["email", "url"].contains(&kind) { value.trim() } else { &value }, true);
+            }
+            _ => {}
+        }
+        if let Some(direction) = element.attr("dirname").filter(|direction| !direction.is_empty()) {
+            add(direction, "ltr", true);
+        }
+    }
+    controls
+}
+
+/// Passes the value of each option of a list to `add`, and whether it is selected.
+fn options(select: ElementRef<'_>, mut add: impl FnMut(&str, bool)) {
+    let all: Vec<ElementRef<'_>> = inside(select).filter(|element| is(*element, "option")).collect();
+    let is_enabled = |option: &&ElementRef<'_>| {
+        !has(**option, "disabled")
+            && !ancestors(**option).any(|ancestor| is(ancestor, "optgroup") && has(ancestor, "disabled"))
+    };
+    let is_dropdown = !has(select, "multiple") && select.attr("size").is_none_or(|size| size.trim() == "1");
+    let selected: Vec<_> = match has(select, "multiple") {
+        true => all.iter().filter(|option| has(**option, "selected")).collect(),
+        false => {
+            let last = all.iter().rfind(|option| has(**option, "selected"));
+            last.or_else(|| all.iter().find(is_enabled).filter(|_| is_dropdown)).into_iter().collect()
+        }
+    };
+    if all.is_empty() {
+        add("", false);
+    }
+    for option in &all {
+        let text = || option.text().collect::<String>().split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+        let value = option.attr("value").map_or_else(text, str::to_owned);
+        let is_selected = selected.iter().any(|selected| selected.id() == option.id()) && is_enabled(&option);
+        add(&value, is_selected);
+    }
+}

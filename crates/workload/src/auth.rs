@@ -1,0 +1,58 @@
+//! How requests sign in.
+
+use crate::template::Template;
+
+/// The `Authorization` header of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Auth {
+    /// Name and password, joined by a colon.
+    Basic(Template),
+    /// A token.
+    Bearer(Template),
+    /// Name and password, joined by a colon, for the challenge of the server (RFC 7616).
+    Digest(Template),
+    /// A signature of the request (AWS Signature Version 4).
+    Aws(Box<AwsAuth>),
+    /// No authentication, even if the target has one.
+    None,
+}
+
+/// What a request is signed with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AwsAuth {
+    /// The region, such as `eu-central-1`.
+    pub region: String,
+    /// The service, such as `s3` or `execute-api`.
+    pub service: String,
+    /// The access key ID.
+    pub access_key: Template,
+    /// The secret access key.
+    pub secret_key: Template,
+    /// The session token of temporary credentials.
+    pub token: Option<Template>,
+}
+
+impl Auth {
+    /// Its templates.
+    pub fn templates(&self) -> Vec<&Template> {
+        match self {
+            Self::Basic(text) | Self::Bearer(text) | Self::Digest(text) => vec![text],
+            Self::Aws(aws) => [&aws.access_key, &aws.secret_key].into_iter().chain(&aws.token).collect(),
+            Self::None => Vec::new(),
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn templates_mut(&mut self) -> Vec<&mut Template> {
+        match self {
+            Self::Basic(text) | Self::Bearer(text) | Self::Digest(text) => vec![text],
+            Self::Aws(aws) => [&mut aws.access_key, &mut aws.secret_key].into_iter().chain(&mut aws.token).collect(),
+            Self::None => Vec::new(),
+        }
+    }
+
+    /// Whether its header depends on the request or on the server, so that it is made when the request is.
+    pub(crate) fn is_computed(&self) -> bool {
+        matches!(self, Self::Digest(_) | Self::Aws(_))
+    }
+}

@@ -1,0 +1,76 @@
+//! Reading the conditions of a flow: `if`, `while`, `until` and `switch`.
+
+use super::Reader;
+use super::script::{statuses, text_condition};
+use crate::condition::{Condition, Subject};
+use crate::script::TextCondition;
+use crate::shape;
+use crate::source::{Mistake, Table, Value};
+use crate::template::Template;
+use offered_schedule::flow::{self, Rules};
+
+impl Reader<'_> {
+    /// The conditions of a step; the targets of `switch` are read by [`cases`](Self::cases).
+    pub(super) fn rules(&self, table: &Table<'_>, repeat: u16) -> Result<Rules, Mistake> {
+        let of = |key: &str| table.get(key).map(|value| self.condition(&value.table(&shape::CONDITION)?)).transpose();
+        let only_if = of("if")?;
+        let until = match (of("until")?, table.get("while")) {
+            (Some(_), Some(value)) => return Err(value.mistake("cannot be combined with until; remove one")),
+            (None, Some(value)) => {
+                let condition = self.condition(&value.table(&shape::CONDITION)?)?;
+                let mut all = self.conditions.borrow_mut();
+                let own = &mut all[usize::from(condition.number)];
+                own.negated = !own.negated;
+                Some(flow::Condition { probability: condition.probability.map(|holds| 1.0 - holds), ..condition })
+            }
+            (until, None) => until,
+        };
+        if let (Some(value), true) = (table.get("until").or(table.get("while")), repeat < 2) {
+            return Err(value.mistake("needs the maximum number of repetitions: repeat = 10"));
+        }
+        Ok(Rules { only_if, until, switch: Vec::new(), on_failure: table.named("on_failure")? })
+    }
+
+    /// `switch = [{ status = 404, next = "leave" }]`: conditions, each with the value of its `next`.
+    pub(super) fn cases<'v>(&self, value: &Value<'v>) -> Result<Vec<(flow::Condition, Value<'v>)>, Mistake> {
+        let case = |item: &Value<'v>| {
+            let table = item.table(&shape::CASE)?;
+            Ok((self.condition(&table)?, table.need("next", "\"home\"")?))
+        };
+        value.list()?.iter().map(case).collect()
+    }
+
+    /// Adds the condition of a table to those of the workload.
+    fn condition(&self, table: &Table<'_>) -> Result<flow::Condition, Mistake> {
+        let (kind, value) = table.one_of(&shape::CONDITIONED, "value = \"{{role}}\"")?;
+        let text = text_condition(table, "number")?;
+        if let (Some(_), false) = (&text, kind == "value") {
+            return Err(table.mistake(format!("is, contains, matches and number go with value, not with {kind}")));
+        }
+        let mut negated = table.get("not").map_or(Ok(false), |value| value.truth())?;
+        let subject = match kind {
+            "value" => {
+                let condition = text.map_or(TextCondition::There, |(_, condition)| condition);
+                Subject::Value(Template::new(value.text()?), condition)
+            }
+            "status" => {
+                let ranges = if value.is_list() { value.list()? } else { vec![value.clone()] };
+                Subject::Status(ranges.iter().map(statuses).collect::<Result<_, _>>()?)
+            }
+            "check" => Subject::Check(value.text()?.to_owned()),
+            _ => {
+                negated ^= !value.truth()?;
+                Subject::Ok
+            }
+        };
+        let probability = table.get("probability").map(|value| match value.number()? {
+            probability if (0.0..=1.0).contains(&probability) => Ok(probability),
+            other => Err(value.mistake(format!("a probability is from 0 to 1, not {other}"))),
+        });
+        let probability = probability.transpose()?;
+        let mut all = self.conditions.borrow_mut();
+        let number = u16::try_from(all.len()).map_err(|_| table.mistake("more than 65535 conditions"))?;
+        all.push(Condition { subject, negated });
+        Ok(flow::Condition { number, probability })
+    }
+}

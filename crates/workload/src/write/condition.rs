@@ -1,0 +1,32 @@
+//! Writes the conditions of a step.
+
+use super::pairs::{Pairs, lines, list, template};
+use super::request::{statuses, text_condition};
+use crate::condition::{Condition, Subject};
+use crate::toml_text::toml_text;
+use offered_base::time::written_number;
+use offered_schedule::flow::{self, LEAVE, Rules};
+
+/// Adds the conditions of a step; `name` is the name of a step.
+pub(super) fn of_rules(keys: Pairs, rules: &Rules, conditions: &[Condition], name: &dyn Fn(u16) -> String) -> Pairs {
+    let keys = keys.maybe(rules.only_if, |keys, only_if| keys.raw("if", condition(only_if, conditions).table()));
+    let keys = keys.maybe(rules.until, |keys, until| keys.raw("until", condition(until, conditions).table()));
+    let case = |(held, to): &(flow::Condition, Option<u16>)| {
+        condition(*held, conditions).text("next", to.map_or(LEAVE.to_owned(), name)).table()
+    };
+    let keys = keys.when(!rules.switch.is_empty(), |keys| keys.raw("switch", lines(&rules.switch, case)));
+    keys.maybe(rules.on_failure, |keys, on_failure| keys.text("on_failure", on_failure))
+}
+
+fn condition(held: flow::Condition, conditions: &[Condition]) -> Pairs {
+    let Condition { subject, negated } = &conditions[usize::from(held.number)];
+    let keys = Pairs::default();
+    let keys = match subject {
+        Subject::Value(value, wanted) => text_condition(keys.raw("value", template(value)), wanted, "number"),
+        Subject::Status(ranges) => keys.raw("status", list(ranges, |range| toml_text(statuses(*range)))),
+        Subject::Check(name) => keys.text("check", name),
+        Subject::Ok => keys.raw("ok", true),
+    };
+    let keys = keys.when(*negated, |keys| keys.raw("not", true));
+    keys.maybe(held.probability, |keys, probability| keys.raw("probability", written_number(probability)))
+}
