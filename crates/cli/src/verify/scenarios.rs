@@ -5,8 +5,7 @@ use std::fmt::{self, Formatter};
 use offered_base::count;
 use offered_verify::Verdict;
 
-use super::text::maybe;
-use crate::table::{Table, clipped};
+use crate::table::{Table, clipped, maybe};
 
 /// Writes a row per scenario; nothing for a workload with one load only.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
