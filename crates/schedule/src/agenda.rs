@@ -247,7 +247,7 @@ struct ShareArrivals {
 enum Source {
     Process(Box<Arrivals>),
     /// Up to an instant.
-    Trace(Replay, Instant),
+    Trace(Box<Replay>, Instant),
 }
 
 impl Iterator for ShareArrivals {
@@ -333,7 +333,9 @@ impl Agenda {
                         let users = share.of(closed.users()).take_while(|user| replay.has(*user, 0));
                         agenda.returning = users.filter_map(|user| closed.first(seed, user)).collect();
                     }
-                    ReplayMode::Open | ReplayMode::Sessions { .. } => agenda.arrive(Source::Trace(replay.clone(), end)),
+                    ReplayMode::Open | ReplayMode::Sessions { .. } => {
+                        agenda.arrive(Source::Trace(Box::new(replay.clone()), end))
+                    }
                 }
                 agenda.sessions = Some(SessionRule::Recorded(replay.clone()));
             }

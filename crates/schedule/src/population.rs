@@ -137,7 +137,9 @@ impl Population {
         }
         let all: f64 = levels.iter().map(|(_, time)| time).sum();
         levels.retain(|(_, time)| *time > 0.0);
-        levels.iter_mut().for_each(|(_, time)| *time /= all);
+        for (_, time) in &mut levels {
+            *time /= all;
+        }
         levels
     }
 

@@ -3,7 +3,7 @@
 use offered_verify::Verdict;
 
 use crate::document::{Block, Cell, Section, Table};
-use crate::report::Run;
+use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
     let scenarios = &run.verdict.scenarios;
