@@ -361,7 +361,9 @@ fn thresholds(
     };
     let end = criteria.duration.map_or(Instant::MAX, |duration| Instant::ZERO + duration);
     let judged = Instant::ZERO + criteria.skip_first..end.earlier(criteria.skip_last);
-    let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, judged).with_pages(workload.pages());
+    let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, judged)
+        .with_pages(workload.pages())
+        .with_goodput(workload.goodput());
     let is_share = Criteria::from_workload(workload, merged.fraction).is_share;
     ThresholdResult::check_all(workload.thresholds(), &measured.of_share(is_share), verdict)
 }

@@ -20,6 +20,7 @@ pub(crate) use redactor::{REDACTED, Redactor};
 pub(crate) use value::MissingValue;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use offered_base::Instant;
 use offered_events::RunId;
@@ -33,6 +34,7 @@ use self::body::Body;
 use self::checks::{Check, Extraction};
 use self::value::{Text, Values};
 use crate::Error;
+use crate::event_stream::ExpectedStream;
 use crate::message::OutgoingRequest;
 
 /// The requests of a workload, with their checks and extractions.
@@ -74,6 +76,7 @@ struct ScriptedRequest {
     redirects: u32,
     objects: Option<Objects>,
     paths: Vec<Text>,
+    stream: Option<Arc<ExpectedStream>>,
 }
 
 /// The path of a request.
@@ -209,6 +212,7 @@ impl Script {
                 redirects: request.redirects_to(target),
                 paths: paths.map(|path: &Template| values.text(path)).collect(),
                 objects: request.objects().cloned(),
+                stream: request.stream().map(ExpectedStream::new).transpose().map_err(invalid)?,
             })
         });
         let requests = requests.collect::<Result<Vec<_>, Error>>()?;

@@ -100,7 +100,7 @@ impl Tally {
             retries: 0,
             statuses: BTreeMap::new(),
             requests: labels.iter().take(MAX_LABELS).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
-            trackers: ThresholdTracker::all(workload.thresholds(), &labels, &workload.pages()),
+            trackers: ThresholdTracker::all(workload.thresholds(), &labels, &workload.pages(), workload.goodput()),
             joined: ObjectJoiner::default(),
             totals: None,
             failed_threshold: None,

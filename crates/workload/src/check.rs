@@ -48,7 +48,7 @@ pub(super) enum Place {
 }
 
 impl Place {
-    fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
+    pub(super) fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
         Err(Misfit { place: self, why: why.to_string() })
     }
 }
@@ -96,6 +96,7 @@ impl Workload {
                 .wrong(format!("the path of request `{name}` becomes `{path}`, which does not start with /"));
         }
         thresholds(&draft)?;
+        crate::goodput::check_thresholds(&draft)?;
         Ok(Self(draft))
     }
 }
@@ -336,7 +337,7 @@ fn all_have_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> 
 
 /// Checks headers, body, authentication, extractions, checks and objects of a request.
 fn request(asked: &Request) -> Result<(), InvalidValue> {
-    let Request { call, headers, body, auth, extract, checks, objects, .. } = asked;
+    let Request { call, headers, body, auth, extract, checks, objects, stream, .. } = asked;
     check_attempts(asked)?;
     check_headers(headers)?;
     match (call, body) {
@@ -361,6 +362,7 @@ fn request(asked: &Request) -> Result<(), InvalidValue> {
         }
     }
     checks.iter().try_for_each(|check| check_test(&check.test))?;
+    stream.as_ref().map_or(Ok(()), |stream| stream.check(asked))?;
     objects.as_ref().map_or(Ok(()), check_objects)
 }
 

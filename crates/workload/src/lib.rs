@@ -28,7 +28,9 @@ mod address;
 pub mod attempts;
 pub mod catalogue;
 mod check;
+mod event_stream;
 mod generator;
+mod goodput;
 mod local_access;
 mod login;
 mod mix;
@@ -36,6 +38,7 @@ mod names;
 mod observe;
 mod policies;
 pub mod policy;
+pub mod prompt;
 mod read;
 mod request;
 pub mod retry;
@@ -59,7 +62,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use address::Address;
+pub use event_stream::{EventStream, StreamFormat};
 pub use generator::{Generator, OnDiskFull, Priority, WaitMode};
+pub use goodput::Goodput;
 pub use local_access::EnvironmentVariable;
 pub use login::{Encryption, Login};
 pub use mix::Mix;
@@ -130,6 +135,8 @@ pub struct Draft {
     pub variables: Vec<Variable>,
     /// The requests; for a replay, those of its trace.
     pub requests: Vec<Request>,
+    /// The limits of a good request, where they are stated.
+    pub goodput: Option<Goodput>,
     /// Pass criteria of the run.
     pub thresholds: Vec<Threshold>,
 }
@@ -154,6 +161,7 @@ impl Draft {
             policies: None,
             variables: Vec::new(),
             requests: vec![Request::get("/")],
+            goodput: None,
             thresholds: Vec::new(),
         }
     }
@@ -320,6 +328,11 @@ impl Workload {
     /// Names of values in single braces, which were placeholders in earlier versions.
     pub fn singles(&self) -> Vec<SingleBraces> {
         names::singles(&self.0.requests, self.0.target.as_ref(), &self.0.variables)
+    }
+
+    /// The limits of a good request, where they are stated.
+    pub fn goodput(&self) -> Option<Goodput> {
+        self.0.goodput
     }
 
     /// Pass criteria of the run.
