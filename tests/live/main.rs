@@ -20,6 +20,7 @@ mod http2;
 mod init;
 mod inputs;
 mod kubernetes;
+mod llm;
 mod machines;
 mod metrics;
 mod misbehaviour;
@@ -61,6 +62,7 @@ fn main() {
         init::tests(),
         inputs::tests(),
         kubernetes::tests(),
+        llm::tests(),
         machines::tests(),
         misbehaviour::tests(),
         metrics::tests(),

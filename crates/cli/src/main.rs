@@ -23,6 +23,7 @@ mod import;
 mod init;
 mod input_file;
 mod kubernetes;
+mod llm;
 mod logs;
 mod man;
 mod messages;
@@ -44,6 +45,7 @@ mod signals;
 mod simulate;
 mod sweep;
 mod table;
+mod token_facts;
 mod tolerance;
 mod trust;
 mod verdict_lines;
@@ -88,6 +90,7 @@ enum Command {
     Init(init::Args),
     Simulate(simulate::Args),
     Run(Box<run::Args>),
+    Llm(llm::Args),
     Sweep(sweep::Args),
     Capacity(capacity::Args),
     Watch(watch::Args),
@@ -122,6 +125,7 @@ fn main() -> ExitCode {
         Command::Plan(command) => plan::run(command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Llm(args) => llm::run(&args),
         Command::Capacity(args) => capacity::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Watch(args) => watch::run(&args),

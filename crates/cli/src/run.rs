@@ -155,6 +155,14 @@ pub(crate) struct Args {
     quiet: bool,
 }
 
+impl Args {
+    /// The same for a workload that is this text.
+    pub(crate) fn of_text(mut self, text: String) -> Self {
+        self.workload.text = Some(text);
+        self
+    }
+}
+
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let sessions = args.once.sessions();

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use crate::reason::Reason;
+use crate::token_stream::TokenStream;
 use offered_base::time::{Difference, Instant, Nanos};
 
 /// The record of one request.
@@ -71,6 +72,8 @@ pub struct Event {
     pub attempt: u16,
     /// Why the request failed or was not sent; `None` if it succeeded.
     pub error: Option<Reason>,
+    /// What was received of a streamed response; `None` for other requests, and if no response head arrived.
+    pub stream: Option<Box<TokenStream>>,
 }
 
 /// The fields that determine the order of requests.
@@ -126,6 +129,7 @@ impl Event {
             retries: 0,
             attempt: 0,
             error: None,
+            stream: None,
         }
     }
 
@@ -193,6 +197,14 @@ offered_base::named! {
         SqlError = "sql_error",
         /// A successful response with a failed embedded object; `error` names the first.
         ObjectFailed = "object_failed",
+        /// A stream with an error in it; `error` has its message.
+        StreamError = "stream_error",
+        /// A stream that ended without its end mark or a finish reason.
+        Truncated = "truncated",
+        /// A stream that ended without a token.
+        NoToken = "no_token",
+        /// A stream that ended properly, with fewer tokens or events than required.
+        Short = "short",
     }
 }
 
@@ -202,7 +214,12 @@ impl Outcome {
         matches!(
             self,
             Self::Ok | Self::HttpError | Self::GrpcError | Self::CheckFailed | Self::SqlError | Self::ObjectFailed
-        )
+        ) || self.is_failed_stream()
+    }
+
+    /// Whether the response was complete, but not the stream in it.
+    pub const fn is_failed_stream(self) -> bool {
+        matches!(self, Self::StreamError | Self::Truncated | Self::NoToken | Self::Short)
     }
 }
 

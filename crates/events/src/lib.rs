@@ -10,6 +10,7 @@ pub mod recording;
 mod run_id;
 mod source;
 mod sqlstate;
+mod token_stream;
 mod worker_clock;
 
 pub use event::{Event, EventKey, Outcome};
@@ -20,4 +21,5 @@ pub use recording::Recording;
 pub use run_id::RunId;
 pub use source::{Columns, EventSource, Events, Extent};
 pub use sqlstate::SqlState;
+pub use token_stream::{Finish, TokenStream};
 pub use worker_clock::{ClockCorrection, ClockOffset, WorkerClock};

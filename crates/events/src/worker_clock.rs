@@ -104,6 +104,7 @@ impl ClockCorrection {
             sent: event.sent.map(place),
             first_byte: event.first_byte.map(place),
             done: event.done.map(place),
+            stream: event.stream.clone().map(|stream| Box::new(stream.placed(place))),
             ..event.clone()
         }
     }
@@ -119,6 +120,8 @@ impl ClockCorrection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::TokenStream;
+    use offered_base::Nanos;
 
     fn offset(offset_ns: i64, bound_ns: u64, at_unix_ns: u64) -> ClockOffset {
         ClockOffset { offset_ns, bound_ns, at_unix_ns, answers: 32 }
@@ -129,8 +132,16 @@ mod tests {
     }
 
     fn placed(placing: &ClockCorrection, at: u64) -> u64 {
-        let event = Event { sent: Some(Instant(at + 5)), done: Some(Instant(at + 9)), ..Event::at(Instant(at)) };
+        let stream = TokenStream { head: Instant(at + 7), last_token: Some(Instant(at + 8)), ..TokenStream::default() };
+        let stream = Some(Box::new(stream));
+        let event =
+            Event { sent: Some(Instant(at + 5)), done: Some(Instant(at + 9)), stream, ..Event::at(Instant(at)) };
         let placed = placing.place(&event);
+        let stream = placed.stream.as_ref().unwrap();
+        assert_eq!(
+            (stream.head + Nanos(1), stream.head + Nanos(2)),
+            (stream.last_token.unwrap(), placed.done.unwrap())
+        );
         assert_eq!(placed.intended.until(placed.done.unwrap()), event.intended.until(event.done.unwrap()));
         placed.intended.0
     }

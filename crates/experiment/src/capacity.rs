@@ -162,8 +162,9 @@ impl Search<'_> {
 /// Refuses lower bounds: times, errors and rates only increase with the load.
 fn check_upper_bounds(objective: &Objective) -> Result<(), Error> {
     let from_below = |threshold: &&Threshold| {
+        // A share of good requests falls with the load.
         matches!(threshold.bound, Bound::Above(_) | Bound::AtLeast(_))
-            && threshold.metric.quantity != Quantity::ArrivalsCov
+            && !matches!(threshold.metric.quantity, Quantity::ArrivalsCov | Quantity::GoodputShare)
     };
     match objective.thresholds().iter().find(from_below) {
         Some(threshold) => Err(Error::NotBrokenByLoad(threshold.to_string())),

@@ -17,7 +17,7 @@ use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
     AttemptStats, Check, GeneratorError, Measurements, OnTheWire, Pages, Pattern, RequestStats, Sessions, Stability,
-    ThresholdResult, Validity, Verdict, Warning,
+    ThresholdResult, TokenMetrics, Validity, Verdict, Warning,
 };
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -95,6 +95,9 @@ pub struct Summary {
     /// Load times of pages with embedded objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
+    /// Metrics of streamed responses: times of tokens, throughput of tokens, goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenMetrics>,
     /// From the start to the last response.
     pub duration_s: f64,
     /// Per thread, the share of the time in which it neither slept nor spun.
@@ -238,7 +241,7 @@ impl Summary {
         let total = verdict.gaps.last();
         let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
         let measured = measured.with_pages(workload.pages()).with_checks(workload.checks()).of_share(share.parts() > 1);
-        let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios);
+        let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios).with_goodput(workload.goodput());
         let thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),
@@ -251,6 +254,7 @@ impl Summary {
             unsent: totals.outcomes[Outcome::Unsent as usize],
             completed: counts().filter(|(outcome, _)| outcome.is_response()).map(|(_, n)| n).sum(),
             outcomes,
+            tokens: verdict.tokens.clone(),
             requests: verdict.requests.clone(),
             statuses: verdict.statuses.clone(),
             failures: totals.failing.finish(&recording.labels),

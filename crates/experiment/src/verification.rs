@@ -363,7 +363,7 @@ fn thresholds(
     let judged = Instant::ZERO + criteria.skip_first..end.earlier(criteria.skip_last);
     let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, judged).with_pages(workload.pages());
     let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios);
-    let measured = measured.with_checks(workload.checks());
+    let measured = measured.with_checks(workload.checks()).with_goodput(workload.goodput());
     let is_share = Criteria::from_workload(workload, merged.fraction).is_share;
     ThresholdResult::check_all(workload.thresholds(), &measured.of_share(is_share), verdict)
 }

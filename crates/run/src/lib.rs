@@ -31,6 +31,7 @@
 mod command;
 mod driver;
 mod error;
+mod event_stream;
 mod generator;
 mod halt;
 mod live;

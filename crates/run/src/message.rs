@@ -1,10 +1,14 @@
 //! Requests and responses in the form that sessions and protocol clients share.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::Bytes;
 use offered_base::Nanos;
+use offered_events::Event;
+
+use crate::event_stream::{ExpectedStream, StreamReader};
 
 /// Maximum number of stored bytes of one response body, and of all bodies of all threads together.
 pub(crate) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
@@ -37,6 +41,10 @@ pub(crate) struct OutgoingRequest {
     pub(crate) awaited: Option<String>,
     /// For SQL: the parameters of all statements, `None` for null. The statements follow from the label of the request.
     pub(crate) parameters: Vec<Option<String>>,
+    /// The intended number of tokens of the prompt, if the workload draws it.
+    pub(crate) prompt_tokens: Option<u64>,
+    /// The stream in the response; `None`: the response is read as a whole.
+    pub(crate) stream: Option<Arc<ExpectedStream>>,
 }
 
 impl OutgoingRequest {
@@ -98,6 +106,8 @@ pub(crate) struct Response {
     pub(crate) body_limit: usize,
     /// Number of rows that a database returned or changed.
     pub(crate) rows: u64,
+    /// Reads the stream in the body, if one is expected.
+    pub(crate) stream: Option<Box<StreamReader>>,
 }
 
 /// The stored bytes of a body. They count toward the total of all bodies.
@@ -145,8 +155,35 @@ impl Deref for Body {
 }
 
 impl Response {
+    /// A response to `outgoing` that has not begun. It stores up to `body_limit` bytes of the body.
+    pub(crate) fn to(outgoing: &OutgoingRequest, body_limit: usize) -> Self {
+        let stream =
+            outgoing.stream.clone().map(|expected| Box::new(StreamReader::new(expected, outgoing.prompt_tokens)));
+        Self { body_limit, stream, ..Self::default() }
+    }
+
+    /// The head is complete: `headers` are there. A response with an error `status` or a redirect has no stream.
+    pub(crate) fn begin_stream(&mut self, status: u16) {
+        if let Some(stream) = &mut self.stream {
+            match status {
+                200..=299 => stream.begin(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice()))),
+                _ => self.stream = None,
+            }
+        }
+    }
+
+    /// The response is over: puts the record of its stream into the event, and the outcome of a failed one.
+    pub(crate) fn conclude_stream(&mut self, event: &mut Event) {
+        if let Some(stream) = self.stream.take() {
+            stream.conclude(event);
+        }
+    }
+
     /// Takes the next bytes of the body.
     pub(crate) fn add(&mut self, bytes: &[u8]) {
+        if let Some(stream) = &mut self.stream {
+            stream.add(bytes);
+        }
         self.size += bytes.len() as u64;
         self.body.append(bytes, self.body_limit);
     }

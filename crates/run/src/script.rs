@@ -26,6 +26,7 @@ pub(crate) use redactor::{REDACTED, Redactor};
 pub(crate) use value::MissingValue;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use offered_base::Instant;
 use offered_events::RunId;
@@ -43,6 +44,7 @@ use self::origin::{Location, Origins};
 use self::signing::{Aws, Challenge};
 use self::value::{Text, Values};
 use crate::Error;
+use crate::event_stream::ExpectedStream;
 use crate::message::OutgoingRequest;
 
 /// The requests of a workload, with their checks and extractions.
@@ -88,6 +90,7 @@ struct ScriptedRequest {
     on_failure: OnFailure,
     objects: Option<Objects>,
     paths: Vec<Text>,
+    stream: Option<Arc<ExpectedStream>>,
 }
 
 impl ScriptedRequest {
@@ -154,6 +157,7 @@ impl ScriptedRequest {
             on_failure: request.on_failure(),
             paths: paths.map(|path: &Template| values.text(path)).collect(),
             objects: request.objects().cloned(),
+            stream: request.stream().map(ExpectedStream::new).transpose().map_err(invalid)?,
         })
     }
 }

@@ -15,8 +15,10 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use offered_base::{Instant, Nanos};
 use offered_events::csv::Table;
-use offered_events::{Event, Outcome, Reason, Recording};
+use offered_events::{Event, Finish, Outcome, Reason, Recording};
 use offered_stats::order::{self, Key, Rank};
+
+use crate::part::streams;
 
 offered_base::named! {
     /// An output format.
@@ -192,7 +194,13 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(start(recording, origin))?.number(length(event.waited))?.number(Some(event.rows))?;
         table.number(Some(event.redirects))?.number(Some(event.resends))?;
         table.number(length(event.reading_lateness))?.number(length(event.done_lateness))?;
-        table.number(Some(event.retries))?.number(Some(event.attempt))?.end()
+        table.number(Some(event.retries))?.number(Some(event.attempt))?;
+        for nth in 0..streams::COUNT {
+            table.number(streams::number(nth, event))?;
+        }
+        let finish = event.stream.as_ref().and_then(|stream| stream.finish).map_or("", Finish::name);
+        let gaps = event.stream.as_ref().map_or(String::new(), |stream| streams::gaps(stream));
+        table.text(finish)?.text(&gaps)?.end()
     })?;
     table.flush()
 }

@@ -20,6 +20,7 @@ mod jtl;
 mod jtl_csv;
 mod jtl_xml;
 mod k6;
+mod language_models;
 mod locust;
 mod number;
 mod oha;
@@ -58,13 +59,17 @@ impl Reader {
     }
 }
 
-static READERS: [&Reader; 26] = [
+static READERS: [&Reader; 30] = [
     &own_csv::READER,
     &gatling_binary::READER,
     &vegeta::GOB,
     &jtl_xml::READER,
     &jtl_csv::READER,
     &gatling_text::READER,
+    &language_models::AIPERF,
+    &language_models::GUIDELLM,
+    &language_models::VLLM,
+    &language_models::INFERENCE_PERF,
     &k6::JSON,
     &k6::CSV,
     &vegeta::JSON,

@@ -10,6 +10,7 @@ mod footer;
 mod names;
 mod pages;
 mod seal;
+pub(crate) mod streams;
 
 use std::borrow::Borrow;
 use std::io::Write;
@@ -65,10 +66,16 @@ enum Field {
     Error,
     /// The name of the scenario, or null; for other programs, because here the session has it.
     Scenario,
+    /// This number of a stream, or null.
+    Stream(usize),
+    /// The finish reason of a stream.
+    Finish,
+    /// The gaps of a stream.
+    Gaps,
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; 26] = [
+static COLUMNS: [ColumnSpec; WITHOUT_STREAMS + 16] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -95,7 +102,26 @@ static COLUMNS: [ColumnSpec; 26] = [
     required("retries", Field::Int(|e| e.retries.into(), |e, n| e.retries = n as u16)),
     required("attempt", Field::Int(|e| e.attempt.into(), |e, n| e.attempt = n as u16)),
     optional("scenario", Field::Scenario),
+    streams::column(0),
+    streams::column(1),
+    streams::column(2),
+    streams::column(3),
+    streams::column(4),
+    streams::column(5),
+    streams::column(6),
+    streams::column(7),
+    streams::column(8),
+    streams::column(9),
+    streams::column(10),
+    streams::column(11),
+    streams::column(12),
+    streams::column(13),
+    optional("finish", Field::Finish),
+    optional("gaps_us", Field::Gaps),
 ];
+
+/// Number of columns in a part without streams.
+const WITHOUT_STREAMS: usize = 26;
 
 /// This many columns, the first ones, are in every part.
 const REQUIRED_COLUMNS: usize = 15;
@@ -121,19 +147,27 @@ impl ColumnSpec {
     /// The declaration in a Parquet schema.
     fn declaration(&self) -> String {
         let (physical, logical) = match self.field {
-            Field::Long(..) | Field::Instant(..) | Field::Duration(..) => ("int64", ""),
+            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Stream(_) => ("int64", ""),
             Field::Int(..) => ("int32", ""),
-            Field::Label | Field::Outcome | Field::Error | Field::Scenario => ("binary", " (string)"),
+            Field::Label | Field::Outcome | Field::Error | Field::Scenario | Field::Finish | Field::Gaps => ("binary", " (string)"),
             Field::Reused => ("boolean", ""),
         };
         let optional = if self.optional { "optional" } else { "required" };
         format!("{optional} {physical} {}{logical};", self.name)
     }
 
+    /// Whether the column is about streams.
+    fn is_of_streams(&self) -> bool {
+        matches!(self.field, Field::Stream(_) | Field::Finish | Field::Gaps)
+    }
+
     /// Whether the column is delta-encoded, for numbers that differ little from their neighbours. Other columns repeat few values and use
     /// dictionaries.
     fn is_number(&self) -> bool {
-        matches!(self.field, Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Int(..))
+        matches!(
+            self.field,
+            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Int(..) | Field::Stream(_)
+        )
     }
 }
 
@@ -196,7 +230,9 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     context: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    write_columns(&COLUMNS, properties(), out, batches, context, pause)
+    let has_streams = batches.iter().any(|batch| batch.borrow().iter().any(|event| event.stream.is_some()));
+    let columns = if has_streams { &COLUMNS[..] } else { &COLUMNS[..WITHOUT_STREAMS] };
+    write_columns(columns, properties(), out, batches, context, pause)
 }
 
 fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
@@ -259,6 +295,9 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
             Field::Scenario => self.some::<ByteArrayType>(|e| {
                 scenarios.get(e.session.checked_rem(scenarios.len() as u64)? as usize).cloned()
             }),
+            Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
+            Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
+            Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
         }
     }
 
@@ -348,7 +387,9 @@ fn scan_groups<R: ChunkReader + 'static>(
     let is_requested = |kind: &ColumnSpec| match requested {
         _ if seal.is_none() => true,
         Columns::All => true,
-        Columns::Response => KEY_COLUMNS.contains(&kind.name) || RESPONSE_COLUMNS.contains(&kind.name),
+        Columns::Response => {
+            KEY_COLUMNS.contains(&kind.name) || RESPONSE_COLUMNS.contains(&kind.name) || kind.is_of_streams()
+        }
         Columns::Key => KEY_COLUMNS.contains(&kind.name),
     };
     let columns: Vec<_> = COLUMNS[..columns.len()].iter().enumerate().filter(|(_, kind)| is_requested(kind)).collect();
@@ -424,6 +465,15 @@ impl ColumnSpec {
             }
             (Field::Reused, BoolColumnReader(reader)) => {
                 each(reader, events, |e, reused| e.reused = reused.is_some_and(|&yes| yes))
+            }
+            (Field::Stream(nth), Int64ColumnReader(reader)) => {
+                each(reader, events, |e, n| streams::set_number(*nth, e, n.map(|&n| n as u64)))
+            }
+            (Field::Finish, ByteArrayColumnReader(reader)) => {
+                each(reader, events, |e, name| streams::set_finish(e, name.map(ByteArray::data)))
+            }
+            (Field::Gaps, ByteArrayColumnReader(reader)) => {
+                each(reader, events, |e, gaps| streams::set_gaps(e, gaps.map(ByteArray::data)))
             }
             (Field::Error, ByteArrayColumnReader(reader)) => each(reader, events, |e, why| {
                 let text = |why: &ByteArray| Reason::read(&String::from_utf8_lossy(bounded(why.data())));

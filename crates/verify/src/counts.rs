@@ -15,6 +15,7 @@ use crate::requests::RequestCounter;
 use crate::scope::Scope;
 use crate::stability::FlowCounts;
 use crate::tables::{Definitions, TableCollector};
+use crate::token_metrics::TokenCollector;
 use crate::verdict::Stability;
 
 /// Counts and sums over the requests of a scope.
@@ -29,6 +30,8 @@ pub(crate) struct Counts<'a> {
     pub(crate) lateness: Values<i64>,
     /// How late responses were read.
     pub(crate) reading: ReadingCollector,
+    /// The streams.
+    pub(crate) tokens: TokenCollector,
     /// Number of scheduled requests that were not sent.
     pub(crate) unsent: u64,
     /// Sent times of the requests that are compared with the specification.
@@ -90,6 +93,7 @@ impl<'a> Counts<'a> {
             service: Values::default(),
             lateness: Values::default(),
             reading: ReadingCollector::default(),
+            tokens: TokenCollector::new(criteria.goodput),
             unsent: 0,
             sent: Ends::default(),
             scheduled: Ends::default(),
@@ -122,6 +126,8 @@ impl<'a> Counts<'a> {
             self.scheduled_in_rate_interval += u64::from(counts);
             self.sent_in_rate_interval += u64::from(counts && event.sent.is_some());
         }
+        let has_ended = event.done.is_some_and(|done| scope.range().contains(&done));
+        self.tokens.add(event, is_meant, has_ended);
         if is_meant {
             self.requests.add(event);
             self.unsent += u64::from(event.sent.is_none());

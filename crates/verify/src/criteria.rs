@@ -6,9 +6,9 @@ use std::ops::Range;
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::arrivals::{Process, Schedule};
+use offered_schedule::trace::ReplayMode;
 use offered_schedule::{Population, Sessions, System};
-use offered_workload::Generator;
-use offered_workload::{Threshold, Workload};
+use offered_workload::{Generator, Goodput, Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
@@ -59,6 +59,8 @@ pub struct Criteria {
     /// The largest share of p50, p95 and p99 that the generator may cause, as a fraction. With more, deviating send
     /// times make the run invalid. 0 tolerates none.
     pub generator_error_tolerance: f64,
+    /// The limits of a good request.
+    pub goodput: Option<Goodput>,
     /// The thresholds. Lateness that cannot change any of their results does not make the run invalid.
     pub thresholds: Vec<Threshold>,
     /// The names of the requests that load objects.
@@ -102,6 +104,7 @@ impl Default for Criteria {
             by_threads: false,
             cov_tolerance: 0.05,
             generator_error_tolerance: Generator::TOLERANCE,
+            goodput: None,
             thresholds: Vec::new(),
             pages: Vec::new(),
             classes: Vec::new(),
@@ -171,6 +174,7 @@ impl Criteria {
             insecure,
             seed,
             generator_error_tolerance: workload.generator().tolerance(),
+            goodput: workload.goodput(),
             thresholds: workload.thresholds().to_vec(),
             pages: workload.pages(),
             classes: workload.classes(),

@@ -82,6 +82,7 @@ mod stream;
 mod tables;
 mod threshold_sensitivity;
 mod thresholds;
+pub mod token_metrics;
 mod twin;
 mod verdict;
 mod warnings;
@@ -108,6 +109,7 @@ pub use scope::{Scope, SentRequest};
 pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use tables::{Tables, toolkit};
 pub use thresholds::{ThresholdResult, UncheckedReason};
+pub use token_metrics::{GoodputStats, TokenMetrics};
 pub use twin::{PairSampler, PairedInterval, PairedStats, SimulatedRequest, Twin, Unpaired};
 pub use verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, NotCheckedReason, Pattern, Queue,

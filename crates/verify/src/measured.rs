@@ -11,11 +11,12 @@ use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
-use offered_workload::failed_checks;
+use offered_workload::{Goodput, failed_checks};
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 
 use crate::pages::{self, Object};
 use crate::scenarios::recording_of;
+use crate::token_metrics;
 use crate::verdict::{TimeStats, Verdict, Window};
 
 /// Number of equal parts of the measured time. They are treated as independent for the confidence intervals.
@@ -30,6 +31,8 @@ pub struct Measurements<'a> {
     pages: Vec<String>,
     /// The names of the checks of requests, by the names of the requests.
     checks: HashMap<String, Vec<String>>,
+    /// The limits of a good request.
+    goodput: Option<Goodput>,
     from: Instant,
     to: Instant,
     /// Whether the recording is only one worker's share of a run.
@@ -50,7 +53,17 @@ impl<'a> Measurements<'a> {
         let last = recording.events.extent().last_intended.filter(|_| stopped).map(|last| last + Nanos(1));
         let to = counted.end.min(judged).min(last.unwrap_or(Instant::MAX));
         let (from, to) = (counted.start, to.max(counted.start));
-        Self { recording, gaps, pages: Vec::new(), checks: HashMap::new(), from, to, is_share: false, scenarios: None }
+        Self {
+            recording,
+            gaps,
+            pages: Vec::new(),
+            checks: HashMap::new(),
+            goodput: None,
+            from,
+            to,
+            is_share: false,
+            scenarios: None,
+        }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
@@ -81,6 +94,12 @@ impl<'a> Measurements<'a> {
     #[must_use]
     pub fn with_checks(self, checks: Vec<(String, Vec<String>)>) -> Self {
         Self { checks: checks.into_iter().collect(), ..self }
+    }
+
+    /// Sets the limits of a good request.
+    #[must_use]
+    pub fn with_goodput(self, goodput: Option<Goodput>) -> Self {
+        Self { goodput, ..self }
     }
 
     /// Declares that the recording is only one worker's share of a run: thresholds on rates and gaps need all workers.
@@ -158,13 +177,54 @@ impl<'a> Measurements<'a> {
                 failed.rate()
             }
             Quantity::ChecksFailed => self.failed_checks(metric.label.as_deref())?,
-            Quantity::ThroughputRate => self.completion_rate(Outcome::is_response, label)?,
-            Quantity::GoodputRate => self.completion_rate(|outcome| outcome == Outcome::Ok, label)?,
+            Quantity::ThroughputRate => {
+                self.rate(label, |event| Some((event.done.filter(|_| event.outcome.is_response())?, 1.0)))?
+            }
             Quantity::AttemptsPerRequest => self.attempts_per_request(label)?,
             Quantity::ArrivalsRate => self.gaps(metric).map(|gaps| without_interval(1e3 / gaps.mean_ms)),
             Quantity::ArrivalsCov => self
                 .gaps(metric)
                 .and_then(|gaps| Some(Estimate { value: gaps.cov, low: gaps.cov_low?, high: gaps.cov_high? })),
+            quantity => self.estimate_of_tokens(quantity, label)?,
+        })
+    }
+
+    /// The value of a metric of streamed responses.
+    fn estimate_of_tokens(&self, quantity: Quantity, label: Option<u16>) -> io::Result<Option<Estimate>> {
+        Ok(match quantity {
+            Quantity::TokensRate => self.rate(label, |event| {
+                let stream = event.stream.as_ref().filter(|_| event.outcome == Outcome::Ok)?;
+                Some((event.done?, stream.tokens_out? as f64))
+            })?,
+            Quantity::GoodputRate => {
+                let limits = self.goodput.unwrap_or_default();
+                self.rate(label, |event| Some((event.done.filter(|_| token_metrics::is_good(event, limits))?, 1.0)))?
+            }
+            Quantity::GoodputShare => {
+                let limits = self.goodput.unwrap_or_default();
+                let mut good = FailureRate::default();
+                self.each(label, |event| {
+                    if let Some(part) = self.part(event.intended) {
+                        let is_good = token_metrics::is_good(event, limits);
+                        good.add_if(part, event.outcome, is_good);
+                    }
+                })?;
+                good.rate()
+            }
+            Quantity::Ttft(statistic) => {
+                self.times_with_failures(token_metrics::time_to_first_token, label)?.estimate(statistic)
+            }
+            Quantity::Tpot(statistic) => {
+                self.times_with_failures(token_metrics::time_per_token, label)?.estimate(statistic)
+            }
+            Quantity::Gap(statistic) => {
+                self.all_times(|event| token_metrics::gaps(event).collect(), label)?.estimate(statistic)
+            }
+            Quantity::Itl(statistic) => {
+                self.all_times(|event| token_metrics::token_gaps(event).collect(), label)?.estimate(statistic)
+            }
+            // The others are not about streams.
+            _ => None,
         })
     }
 
@@ -188,18 +248,6 @@ impl<'a> Measurements<'a> {
         let label = metric.label.as_ref().and_then(position).map(|label| label as u16);
         let times = self.times(|event| event.done_lateness.map(Difference::from), label)?;
         Ok(times.estimate(statistic).map(|estimate| estimate.value))
-    }
-
-    /// Requests per second that ended in the measured time with such an outcome.
-    fn completion_rate(&self, counts: fn(Outcome) -> bool, label: Option<u16>) -> io::Result<Option<Estimate>> {
-        let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
-        self.each(label, |event| {
-            let ended = event.done.filter(|_| counts(event.outcome));
-            if let Some(part) = ended.and_then(|done| self.part(done)) {
-                pairs[part].0 += 1.0;
-            }
-        })?;
-        Ok(if_finite(drop_uninformative_interval(ratio(&pairs))))
     }
 
     /// Mean number of attempts of the requests that were sent.
@@ -273,6 +321,32 @@ impl<'a> Measurements<'a> {
         Ok(times.sorted())
     }
 
+    /// Several values of each successful request in the measured time, by part.
+    fn all_times(&self, times: fn(&Event) -> Vec<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
+        let mut collected = BatchedTimesBuilder::default();
+        self.each(label, |event| {
+            if let Some(part) = self.part(event.intended).filter(|_| event.outcome == Outcome::Ok) {
+                times(event).into_iter().for_each(|time| collected.add(part, Some(time)));
+            }
+        })?;
+        Ok(collected.sorted())
+    }
+
+    /// The sum of the counts per second of the measured time; `count` has the instant of each.
+    fn rate(
+        &self,
+        label: Option<u16>,
+        count: impl Fn(&Event) -> Option<(Instant, f64)>,
+    ) -> io::Result<Option<Estimate>> {
+        let mut pairs = [(0.0, self.from.until(self.to).as_secs_f64() / PARTS as f64); PARTS];
+        self.each(label, |event| {
+            if let Some((part, n)) = count(event).and_then(|(at, n)| Some((self.part(at)?, n))) {
+                pairs[part].0 += n;
+            }
+        })?;
+        Ok(if_finite(drop_uninformative_interval(ratio(&pairs))))
+    }
+
     /// The number of the part that contains `at`; `None` outside of the measured time.
     fn part(&self, at: Instant) -> Option<usize> {
         let span = u128::from(self.from.until(self.to).0);
@@ -344,9 +418,13 @@ struct FailureRate([(f64, f64); PARTS]);
 
 impl FailureRate {
     fn add(&mut self, part: usize, outcome: Outcome) {
+        self.add_if(part, outcome, outcome != Outcome::Ok);
+    }
+
+    fn add_if(&mut self, part: usize, outcome: Outcome, counts: bool) {
         // A request that was cut off by the end of the run, or not processed, might have succeeded.
         if !matches!(outcome, Outcome::Cut | Outcome::Unprocessed) {
-            self.0[part].0 += f64::from(u8::from(outcome != Outcome::Ok));
+            self.0[part].0 += f64::from(u8::from(counts));
             self.0[part].1 += 1.0;
         }
     }

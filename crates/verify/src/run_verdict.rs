@@ -28,6 +28,7 @@ use crate::scope::{RunRange, Scope};
 use crate::stream::Stream;
 use crate::tables::Tables;
 use crate::threshold_sensitivity::ThresholdSensitivity;
+use crate::token_metrics::TokenMetrics;
 use crate::verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, ReadingLateness,
     RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
@@ -90,6 +91,7 @@ struct Measured<'a> {
     /// What is missing of the run.
     incomplete: Option<Incomplete>,
     reading: Option<ReadingLateness>,
+    tokens: Option<TokenMetrics>,
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
@@ -128,8 +130,9 @@ impl<'a> Measured<'a> {
         };
         let scheduled_cov = scheduled.as_ref().and_then(|scheduled| scheduled.gaps.cov());
         let scheduled_stream_cov = scheduled.as_ref().and_then(|scheduled| scheduled.stream_gaps.cov());
-        let judged_s = scope.range().start.until(scope.range().end).as_secs_f64();
-        let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged_s));
+        let judged = scope.range().start.until(scope.range().end);
+        let tokens = std::mem::take(&mut counts.tokens).finish(judged);
+        let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged.as_secs_f64()));
         let not_sent = if counts.unsent > 0 && recording.intent_known { not_sent(scope)? } else { Vec::new() };
         let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
         let generator_error = scheduled.and_then(|scheduled| {
@@ -152,6 +155,7 @@ impl<'a> Measured<'a> {
             not_sent,
             incomplete: criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording)),
             reading: reading.lateness(),
+            tokens,
             generator_error,
             scheduled_cov,
             scheduled_stream_cov,
@@ -269,6 +273,9 @@ impl<'a> Measured<'a> {
         }
         let reading = self.reading.as_ref();
         all.extend(reading.and_then(|of| warnings::of_reading(criteria, of, self.generator_error.as_ref())));
+        let tolerance = criteria.generator_error_tolerance;
+        let streams = self.tokens.iter().flat_map(|tokens| tokens.warnings(tolerance, NOTICEABLE_MS));
+        all.extend(streams.map(WarningKind::Streams));
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
         all.extend(warnings::of_early(self.counts.early));
@@ -400,6 +407,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         responses: tables.responses,
         failures: tables.failures,
         first_byte: tables.first_byte,
+        tokens: measured.tokens,
         sizes: tables.sizes,
         by_threads: if criteria.by_threads { by_threads::by_threads(scope)? } else { Vec::new() },
         by_worker: measured.by_worker,

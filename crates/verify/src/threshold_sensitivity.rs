@@ -50,6 +50,7 @@ impl ThresholdSensitivity {
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
         let scenarios = criteria.scenarios.as_ref().and_then(ScenarioCriteria::scenarios);
         let measurements = measurements.with_scenarios(scenarios, &[]);
+        let measurements = measurements.with_goodput(criteria.goodput);
         let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
         for threshold in criteria.thresholds.iter().filter(is_checked) {
             match possible_range(threshold, &measurements, error)? {
@@ -121,6 +122,21 @@ fn possible_range(
             let failed = bunched && value.is_infinite();
             if failed { 0.0 } else { (value - twice * late).max(0.0) }
         }
+        // The first token waits for the request to be sent, and late reading does not change its arrival.
+        Quantity::Ttft(statistic) => {
+            let late = of(Quantity::Lateness(statistic))?.unwrap_or(0.0).max(0.0);
+            if bunched && value.is_infinite() { 0.0 } else { (value - late).max(0.0) }
+        }
+        Quantity::Tpot(_) | Quantity::Gap(_) | Quantity::Itl(_) => {
+            if bunched && value.is_infinite() {
+                0.0
+            } else {
+                value
+            }
+        }
+        Quantity::GoodputShare => {
+            return Ok(Some([if fewer { 0.0 } else { value }, if bunched { 1.0 } else { value }]));
+        }
         // Stronger bunching might have made any of the requests fail.
         Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
             return Ok(Some([if bunched { 0.0 } else { value }, if fewer { 1.0 } else { value }]));
@@ -128,12 +144,11 @@ fn possible_range(
         // The load is as specified; otherwise the run fails for other reasons than lateness.
         Quantity::Lateness(_)
         | Quantity::ThroughputRate
+        | Quantity::TokensRate
         | Quantity::GoodputRate
         | Quantity::AttemptsPerRequest
         | Quantity::ArrivalsRate
-        | Quantity::ArrivalsCov => {
-            return Ok(Some([value; 2]));
-        }
+        | Quantity::ArrivalsCov => return Ok(Some([value; 2])),
     };
     Ok(Some([lower.min(value) / (1.0 + more), lower.max(value) / (1.0 - less)]))
 }

@@ -187,10 +187,8 @@ fn of_ok_requests(metric: &Metric) -> Option<Metric> {
 
 /// Whether only all workers together can decide the threshold.
 pub(crate) const fn needs_all_workers(threshold: &Threshold) -> bool {
-    matches!(
-        threshold.metric.quantity,
-        Quantity::ThroughputRate | Quantity::GoodputRate | Quantity::ArrivalsRate | Quantity::ArrivalsCov
-    )
+    use Quantity::{ArrivalsCov, ArrivalsRate, GoodputRate, ThroughputRate, TokensRate};
+    matches!(threshold.metric.quantity, ThroughputRate | ArrivalsRate | ArrivalsCov | TokensRate | GoodputRate)
 }
 
 /// The keys are `metric`, `bound`, `value_ms` (or `value_percent`, `value_per_s`, `value`) and `result`; `value_ok_ms` is the percentile of

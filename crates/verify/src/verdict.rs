@@ -20,6 +20,7 @@ use crate::incomplete::Incomplete;
 use crate::not_sent::NotSent;
 use crate::policies::Policy;
 use crate::thresholds::ThresholdResult;
+use crate::token_metrics::TokenMetrics;
 use crate::twin::Twin;
 use crate::wire::OnTheWire;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
@@ -65,6 +66,9 @@ pub struct Verdict {
     /// Times to first byte (first byte - scheduled) of successful requests, one row per label, then `Total`; empty if no first byte was
     /// recorded.
     pub first_byte: Vec<TimeStats>,
+    /// The metrics of streamed responses; `None` if no response was one and the workload states no goodput.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<TokenMetrics>,
     /// Bytes received, one row per label, then `Total`; empty if no sizes were recorded.
     pub sizes: Vec<SizeStats>,
     /// Gaps against the number of threads; empty unless requested.

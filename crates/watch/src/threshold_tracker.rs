@@ -4,9 +4,9 @@ use hdrhistogram::Histogram;
 use offered_base::{Difference, Nanos};
 use offered_events::{Event, Outcome};
 use offered_stats::summary::quantile_at;
-use offered_verify::{Object, ThresholdResult, check_outcomes, page_response};
-use offered_workload::Threshold;
+use offered_verify::{Object, ThresholdResult, check_outcomes, page_response, token_metrics};
 use offered_workload::threshold::{Quantity, Statistic, Unit};
+use offered_workload::{Goodput, Threshold};
 
 use crate::times::value_at;
 
@@ -22,6 +22,10 @@ pub(crate) struct ThresholdTracker {
     /// Number of sent requests, and of their attempts.
     sent: u64,
     attempts: u64,
+    /// Number of output tokens, and of requests within these limits.
+    tokens: u64,
+    good: u64,
+    goodput: Option<Goodput>,
     /// Whether each label is a page, that is, a request with objects.
     pages: Vec<bool>,
     /// The names of the checks of each label.
@@ -36,6 +40,7 @@ impl ThresholdTracker {
         labels: &[String],
         pages: &[String],
         checks: &[(String, Vec<String>)],
+        goodput: Option<Goodput>,
     ) -> Vec<Self> {
         let pages: Vec<bool> = labels.iter().map(|label| pages.contains(label)).collect();
         let of_label =
@@ -49,7 +54,20 @@ impl ThresholdTracker {
             };
             let times = Histogram::new(3).expect("three digits are allowed");
             let (threshold, pages, checks) = (threshold.clone(), pages.clone(), checks.clone());
-            Some(Self { threshold, label, times, failed: 0, completed: 0, sent: 0, attempts: 0, pages, checks })
+            Some(Self {
+                threshold,
+                label,
+                times,
+                failed: 0,
+                completed: 0,
+                sent: 0,
+                attempts: 0,
+                tokens: 0,
+                good: 0,
+                goodput,
+                pages,
+                checks,
+            })
         };
         thresholds.iter().filter_map(tracker).collect()
     }
@@ -84,6 +102,19 @@ impl ThresholdTracker {
                 self.sent += u64::from(event.sent.is_some());
                 self.attempts += event.sent.map_or(0, |_| 1 + u64::from(event.retries));
             }
+            Quantity::Ttft(_) => self.add_outcome(event.outcome, token_metrics::time_to_first_token(event)),
+            Quantity::Tpot(_) => self.add_outcome(event.outcome, token_metrics::time_per_token(event)),
+            Quantity::Gap(_) | Quantity::Itl(_) if event.outcome != Outcome::Ok => {}
+            Quantity::Gap(_) => token_metrics::gaps(event).for_each(|gap| self.record(Some(gap))),
+            Quantity::Itl(_) => token_metrics::token_gaps(event).for_each(|gap| self.record(Some(gap))),
+            Quantity::TokensRate => {
+                let stream = event.stream.as_ref().filter(|_| event.outcome == Outcome::Ok);
+                self.tokens += stream.and_then(|stream| stream.tokens_out).unwrap_or(0);
+            }
+            Quantity::GoodputRate | Quantity::GoodputShare => {
+                self.good += u64::from(token_metrics::is_good(event, self.goodput.unwrap_or_default()));
+                self.add_outcome(event.outcome, event.response());
+            }
             Quantity::Service(_) | Quantity::ServiceOk(_) => self.add_outcome(event.outcome, event.service()),
             _ => self.add_outcome(event.outcome, event.response()),
         }
@@ -112,20 +143,26 @@ impl ThresholdTracker {
     /// time.
     pub(crate) fn result(&self, elapsed: Nanos, rate_per_s: Option<f64>, cov: Option<f64>) -> ThresholdResult {
         let whole = |value: Option<f64>| value.filter(|_| self.label.is_none());
+        let per_s = |n: u64| (elapsed > Nanos::ZERO).then(|| n as f64 / elapsed.as_secs_f64());
+        let all = self.failed + self.times.len();
+        let share = |n: u64| (all > 0).then(|| n as f64 / all as f64);
         let value = match self.threshold.metric.quantity {
             Quantity::Response(statistic)
             | Quantity::Service(statistic)
             | Quantity::Page(statistic)
-            | Quantity::Objects(statistic) => self.time(statistic, self.failed),
+            | Quantity::Objects(statistic)
+            | Quantity::Ttft(statistic)
+            | Quantity::Tpot(statistic)
+            | Quantity::Gap(statistic)
+            | Quantity::Itl(statistic) => self.time(statistic, self.failed),
             Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) | Quantity::Lateness(statistic) => {
                 self.time(statistic, 0)
             }
-            Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
-                let all = self.failed + self.times.len();
-                (all > 0).then(|| self.failed as f64 / all as f64)
-            }
-            Quantity::ThroughputRate => (elapsed > Nanos::ZERO).then(|| self.completed as f64 / elapsed.as_secs_f64()),
-            Quantity::GoodputRate => (elapsed > Nanos::ZERO).then(|| self.times.len() as f64 / elapsed.as_secs_f64()),
+            Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => share(self.failed),
+            Quantity::ThroughputRate => per_s(self.completed),
+            Quantity::TokensRate => per_s(self.tokens),
+            Quantity::GoodputRate => per_s(self.good),
+            Quantity::GoodputShare => share(self.good),
             Quantity::AttemptsPerRequest => (self.sent > 0).then(|| self.attempts as f64 / self.sent as f64),
             Quantity::ArrivalsRate => whole(rate_per_s),
             Quantity::ArrivalsCov => whole(cov),
@@ -158,7 +195,7 @@ mod tests {
     fn a_page_counts_with_its_objects_or_as_failed() {
         let labels = ["page".to_owned(), "plain".to_owned()];
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], &[]);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], &[], None);
             let mut joined = ObjectJoiner::default();
             for i in 0..100u64 {
                 let intended = Instant::from_millis(i);
@@ -189,7 +226,7 @@ mod tests {
     fn failed_requests_count_as_infinitely_long() {
         let of = |text: &str, failed: usize| {
             let labels = ["home".to_owned(), "buy".to_owned()];
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &[]);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &[], None);
             let tracker = &mut trackers[0];
             for i in 0..100usize {
                 let at = Instant::from_millis(i as u64);
@@ -207,7 +244,7 @@ mod tests {
         assert_eq!(of("errors{buy} < 5%", 10), (0.1, CheckResult::Failed));
         assert_eq!(of("throughput > 1/s", 10), (10.0, CheckResult::Passed));
         assert_eq!(of("arrivals.rate > 90/s", 0), (99.0, CheckResult::Passed));
-        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], &[]).is_empty());
+        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], &[], None).is_empty());
     }
 
     #[test]
@@ -215,7 +252,7 @@ mod tests {
         let (labels, checks) =
             (["a".to_owned(), "b".to_owned()], [("a".to_owned(), vec!["x".to_owned(), "y".to_owned()])]);
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &checks);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &checks, None);
             for (label, outcome, error) in [
                 (0, Outcome::Ok, None),
                 (0, Outcome::CheckFailed, Some("x; y")),

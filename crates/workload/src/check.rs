@@ -109,6 +109,7 @@ impl Workload {
                 .wrong(format!("the path of request `{name}` becomes `{path}`, which does not start with /"));
         }
         thresholds(&draft)?;
+        crate::goodput::check_thresholds(&draft)?;
         Ok(Self(draft))
     }
 }
@@ -308,7 +309,7 @@ fn all_have_work(Draft { server, stations, requests, sessions, .. }: &Draft) -> 
 
 /// Checks headers, body, authentication, extractions, checks and objects of a request.
 fn request(request: &Request) -> Result<(), InvalidValue> {
-    let Request { call, headers, body, submit, auth, extract, checks, objects, .. } = request;
+    let Request { call, headers, body, submit, auth, extract, checks, objects, stream, .. } = request;
     check_attempts(request)?;
     check_headers(headers)?;
     submit.as_ref().map_or(Ok(()), Submit::check)?;
@@ -337,6 +338,7 @@ fn request(request: &Request) -> Result<(), InvalidValue> {
         }
     }
     checks.iter().try_for_each(|check| check_test(&check.test))?;
+    stream.as_ref().map_or(Ok(()), |stream| stream.check(request))?;
     objects.as_ref().map_or(Ok(()), check_objects)
 }
 

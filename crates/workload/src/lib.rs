@@ -32,7 +32,9 @@ mod check;
 mod composed;
 pub mod condition;
 pub mod failed_checks;
+mod event_stream;
 mod generator;
+mod goodput;
 mod local_access;
 mod login;
 mod mix;
@@ -40,6 +42,7 @@ mod names;
 mod observe;
 mod policies;
 pub mod policy;
+pub mod prompt;
 mod read;
 mod request;
 pub mod retry;
@@ -65,7 +68,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use address::Address;
+pub use event_stream::{EventStream, StreamFormat};
 pub use generator::{Generator, OnDiskFull, Priority, WaitMode};
+pub use goodput::Goodput;
 pub use local_access::EnvironmentVariable;
 pub use login::{Encryption, Login};
 pub use mix::Mix;
@@ -144,6 +149,8 @@ pub struct Draft {
     pub requests: Vec<Request>,
     /// The conditions of the flows, by number.
     pub conditions: Vec<Condition>,
+    /// The limits of a good request, where they are stated.
+    pub goodput: Option<Goodput>,
     /// Pass criteria of the run.
     pub thresholds: Vec<Threshold>,
 }
@@ -176,6 +183,7 @@ impl Draft {
             variables: Vec::new(),
             requests: vec![Request::get("/")],
             conditions: Vec::new(),
+            goodput: None,
             thresholds: Vec::new(),
         }
     }
@@ -406,6 +414,11 @@ impl Workload {
     /// Names of values in single braces, which were placeholders in earlier versions.
     pub fn singles(&self) -> Vec<SingleBraces> {
         names::singles(&self.0)
+    }
+
+    /// The limits of a good request, where they are stated.
+    pub fn goodput(&self) -> Option<Goodput> {
+        self.0.goodput
     }
 
     /// Pass criteria of the run.

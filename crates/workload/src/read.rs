@@ -29,7 +29,8 @@ use std::sync::Arc;
 
 use super::check::{Misfit, Place};
 use super::{
-    Draft, Generator, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode, Workload,
+    Draft, Generator, Goodput, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode,
+    Workload,
 };
 use crate::catalogue::Catalogue;
 use crate::condition::Condition;
@@ -145,6 +146,7 @@ impl Reader<'_> {
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
             conditions: self.conditions.take(),
+            goodput: root.get("goodput").map(|value| goodput(&value)).transpose()?,
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
         };
         Workload::checked(draft).map_err(|misfit| at(root, &self.tables.borrow(), misfit))
@@ -291,6 +293,15 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
         }
     };
     value.entries("thresholds such as \"response.p99\" = \"< 250ms\"")?.into_iter().map(threshold).collect()
+}
+
+/// `[goodput]`.
+fn goodput(value: &Value<'_>) -> Result<Goodput, Mistake> {
+    let table = value.table(&shape::GOODPUT)?;
+    let goodput =
+        Goodput { ttft: table.parsed("ttft")?, tpot: table.parsed("tpot")?, response: table.parsed("response")? };
+    value.checked(goodput.check())?;
+    Ok(goodput)
 }
 
 fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {

@@ -5,6 +5,7 @@ use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
 use super::sql::Sql;
 use super::submit::Submit;
 use super::target::Target;
+use crate::EventStream;
 use crate::catalogue::OneOf;
 use crate::template::{Format, Piece, Template};
 use offered_base::{InvalidValue, Nanos};
@@ -34,6 +35,7 @@ pub struct Request {
     pub(super) checks: Vec<Check>,
     pub(super) on_failure: OnFailure,
     pub(super) objects: Option<Objects>,
+    pub(super) stream: Option<EventStream>,
     pub(super) service: Option<Distribution>,
     pub(super) attempts: AttemptSettings,
 }
@@ -100,6 +102,7 @@ impl Request {
             checks: Vec::new(),
             on_failure: OnFailure::Continue,
             objects: None,
+            stream: None,
             service: None,
             attempts: AttemptSettings::default(),
         }
@@ -157,6 +160,12 @@ impl Request {
     #[must_use]
     pub fn with_objects(self, objects: Option<Objects>) -> Self {
         Self { objects, ..self }
+    }
+
+    /// The same request with this stream in its response.
+    #[must_use]
+    pub fn with_stream(self, stream: Option<EventStream>) -> Self {
+        Self { stream, ..self }
     }
 
     /// The label.
@@ -240,6 +249,11 @@ impl Request {
     /// The embedded objects that are fetched with it, as a browser does.
     pub fn objects(&self) -> Option<&Objects> {
         self.objects.as_ref()
+    }
+
+    /// The stream in its response; `None`: the response is read as a whole.
+    pub fn stream(&self) -> Option<&EventStream> {
+        self.stream.as_ref()
     }
 
     /// The distribution of its service demand on the modelled server, where it has its own.
@@ -337,7 +351,8 @@ impl Request {
             // A body that is sent only after a 100 response needs a script.
             || headers.any(|(name, value)| !value.is_plain() || name.eq_ignore_ascii_case("expect"))
             || !plain_auth;
-        let hears = !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some();
+        let hears =
+            !self.extract.is_empty() || !self.checks.is_empty() || self.objects.is_some() || self.stream.is_some();
         says || hears || self.on_failure != OnFailure::Continue || self.attempts.redirects.is_some_and(|most| most > 0)
     }
 }

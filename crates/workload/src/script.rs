@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::prompt::Prompt;
 use crate::template::Template;
 use crate::threshold::Bound;
 use offered_base::InvalidValue;
@@ -40,6 +41,8 @@ pub enum Source {
     Sequence(u64),
     /// Numbers drawn from a distribution.
     Random(Draw),
+    /// Texts of a drawn number of tokens.
+    Prompt(Prompt),
     /// The work of the request in this unit: the number that a simulation of the workload draws for it.
     Work(Unit),
 }

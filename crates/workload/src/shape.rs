@@ -200,6 +200,11 @@ pub(super) static WORKLOAD: Shape = shape(
         key("policies", Kind::Table(&POLICIES), "Server policies to compare by alternating them within one run."),
         key("request", List(&Kind::Table(&REQUEST)), "The requests. Default: GET of the path of target.url."),
         key("flow", List(&Kind::Table(&FLOW)), "Sequences of requests, for partly_open and closed."),
+        key(
+            "goodput",
+            Kind::Table(&GOODPUT),
+            "The limits of a good request; requests that meet all of them are the goodput.",
+        ),
         key("thresholds", Kind::Thresholds, "Conditions for a passed run, such as \"response.p99\" = \"< 250ms\"."),
         key(
             "files",
@@ -212,6 +217,16 @@ pub(super) static WORKLOAD: Shape = shape(
 
 pub(super) static END: Shape =
     shape("Sessions finish after the end.", &[key("finish", Time, "Maximum time after the end.")]).needs(&["finish"]);
+
+pub(super) static GOODPUT: Shape = shape(
+    "The limits of a good request.",
+    &[
+        key("ttft", Time, "Maximum time to first token, from the scheduled time."),
+        key("tpot", Time, "Maximum time per output token after the first chunk."),
+        key("response", Time, "Maximum response time."),
+    ],
+)
+.some_of(&["ttft", "tpot", "response"]);
 
 pub(super) static FILES: Shape = shape(
     "The files that a workload names. A run adds this to its copy of the workload, so that verify finds the same files.",

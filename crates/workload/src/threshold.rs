@@ -5,6 +5,7 @@
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
 //!         page.p95  page.errors  objects.p95  objects.errors  checks.failed
+//!         ttft.p95  tpot.p95  gap.p99  itl.p99  tokens.rate  goodput.rate  goodput.share
 //!         response.ok.p99        of successful requests only; otherwise a failed request has an infinite response time
 //!         response.p99{home}     of the requests of one name only; checks.failed{NAME}: of the checks of one name
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
@@ -65,14 +66,26 @@ pub enum Quantity {
     ChecksFailed,
     /// Answers per second.
     ThroughputRate,
-    /// Successful requests per second.
-    GoodputRate,
     /// Mean number of attempts of a sent request.
     AttemptsPerRequest,
     /// Launches sent per second.
     ArrivalsRate,
     /// The coefficient of variation of the gaps between requests.
     ArrivalsCov,
+    /// Time to first token (arrival of the first chunk - intended), in seconds; in percentiles, infinite for failed requests.
+    Ttft(Statistic),
+    /// Time per output token after the first chunk, in seconds; in percentiles, infinite for failed requests.
+    Tpot(Statistic),
+    /// The gaps between the chunks of streams, in seconds.
+    Gap(Statistic),
+    /// The same for streams with one token in each chunk.
+    Itl(Statistic),
+    /// Output tokens per second.
+    TokensRate,
+    /// Requests per second that succeeded, in whatever attempt, and meet the limits of `[goodput]`, where there are any.
+    GoodputRate,
+    /// The fraction of such requests.
+    GoodputShare,
 }
 
 /// One number for a sample of times.
@@ -178,7 +191,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 15] = [
+    const NAMES: [&'static str; 21] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -194,7 +207,18 @@ impl Quantity {
         "attempts.per_request",
         "arrivals.rate",
         "arrivals.cov",
+        "ttft.p95",
+        "tpot.p95",
+        "gap.p99",
+        "itl.p99",
+        "tokens.rate",
+        "goodput.share",
     ];
+
+    /// Whether it is measured from streamed responses.
+    pub fn is_of_streams(self) -> bool {
+        matches!(self, Self::Ttft(_) | Self::Tpot(_) | Self::Gap(_) | Self::Itl(_) | Self::TokensRate)
+    }
 
     /// The percentile, above 0 and below 100; `None` for other statistics.
     pub fn percentile(self) -> Option<f64> {
@@ -205,7 +229,11 @@ impl Quantity {
             | Self::ServiceOk(Statistic::Percentile(p))
             | Self::Lateness(Statistic::Percentile(p))
             | Self::Page(Statistic::Percentile(p))
-            | Self::Objects(Statistic::Percentile(p)) => Some(p),
+            | Self::Objects(Statistic::Percentile(p))
+            | Self::Ttft(Statistic::Percentile(p))
+            | Self::Tpot(Statistic::Percentile(p))
+            | Self::Gap(Statistic::Percentile(p))
+            | Self::Itl(Statistic::Percentile(p)) => Some(p),
             _ => None,
         }
     }
@@ -219,9 +247,13 @@ impl Quantity {
             | Self::ServiceOk(_)
             | Self::Lateness(_)
             | Self::Page(_)
-            | Self::Objects(_) => Unit::Seconds,
-            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors | Self::ChecksFailed => Unit::Fraction,
-            Self::ThroughputRate | Self::GoodputRate | Self::ArrivalsRate => Unit::PerSecond,
+            | Self::Objects(_)
+            | Self::Ttft(_)
+            | Self::Tpot(_)
+            | Self::Gap(_)
+            | Self::Itl(_) => Unit::Seconds,
+            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors | Self::ChecksFailed | Self::GoodputShare => Unit::Fraction,
+            Self::ThroughputRate | Self::ArrivalsRate | Self::TokensRate | Self::GoodputRate => Unit::PerSecond,
             Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
         }
     }
@@ -249,6 +281,8 @@ impl FromStr for Quantity {
             "attempts.per_request" => return Ok(Self::AttemptsPerRequest),
             "arrivals.rate" => return Ok(Self::ArrivalsRate),
             "arrivals.cov" => return Ok(Self::ArrivalsCov),
+            "tokens.rate" => return Ok(Self::TokensRate),
+            "goodput.share" => return Ok(Self::GoodputShare),
             _ => {}
         }
         let times = [
@@ -259,6 +293,10 @@ impl FromStr for Quantity {
             ("lateness.", Self::Lateness),
             ("page.", Self::Page),
             ("objects.", Self::Objects),
+            ("ttft.", Self::Ttft),
+            ("tpot.", Self::Tpot),
+            ("gap.", Self::Gap),
+            ("itl.", Self::Itl),
             ("", Self::Response),
         ];
         let found = times.iter().find_map(|(name, of)| Some((text.strip_prefix(name)?, of)));
@@ -286,6 +324,12 @@ impl fmt::Display for Quantity {
             Self::AttemptsPerRequest => f.write_str("attempts.per_request"),
             Self::ArrivalsRate => f.write_str("arrivals.rate"),
             Self::ArrivalsCov => f.write_str("arrivals.cov"),
+            Self::Ttft(statistic) => write!(f, "ttft.{statistic}"),
+            Self::Tpot(statistic) => write!(f, "tpot.{statistic}"),
+            Self::Gap(statistic) => write!(f, "gap.{statistic}"),
+            Self::Itl(statistic) => write!(f, "itl.{statistic}"),
+            Self::TokensRate => f.write_str("tokens.rate"),
+            Self::GoodputShare => f.write_str("goodput.share"),
         }
     }
 }

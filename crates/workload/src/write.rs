@@ -19,9 +19,12 @@ use std::fmt::{self, Write};
 use self::pairs::{Pair, Pairs, list, pairs, section, template};
 use super::observe::DEFAULT_INTERVAL;
 use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, Variable};
-use super::{Draft, Generator, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload};
+use super::{
+    Draft, Generator, Goodput, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
+};
 use crate::Template;
 use crate::policy::Policy;
+use crate::prompt::Prompt;
 use crate::threshold::Threshold;
 use crate::toml_text::{toml_key, toml_text};
 use offered_base::time::{Nanos, written_number};
@@ -82,6 +85,11 @@ impl fmt::Display for Workload {
         }
         if let Some(flows) = self.0.sessions.flows() {
             arrivals::of_flows(&mut text, flows, &self.0.requests, &self.0.conditions);
+        }
+        if let Some(Goodput { ttft, tpot, response }) = self.0.goodput {
+            let keys = Pairs::default().maybe(ttft, |keys, time| keys.text("ttft", time));
+            let keys = keys.maybe(tpot, |keys, time| keys.text("tpot", time));
+            section(&mut text, "[goodput]", &keys.maybe(response, |keys, time| keys.text("response", time)).0);
         }
         if !self.0.thresholds.is_empty() {
             let bounds =
@@ -166,7 +174,8 @@ fn variable(variable: &Variable) -> String {
         (Source::Feeder(feeder), None) => (rows(keys, feeder), Per::Session),
         (Source::Uuid, None) => (keys.raw("uuid", true), Per::Session),
         (Source::Sequence(first), None) => (keys.raw("sequence", first), Per::Request),
-        (Source::Random(draw), None) => (drawn(keys, draw), Per::Session),
+        (Source::Random(draw), None) => (drawn(keys, "random", draw), Per::Session),
+        (Source::Prompt(prompt), None) => (of_prompt(keys, prompt), Per::Request),
         (Source::Work(unit), None) => (keys.text("work", unit), Per::Request),
     };
     keys.when(variable.per != per, |keys| keys.text("per", variable.per)).table()
@@ -190,7 +199,18 @@ fn rows(keys: Pairs, feeder: &Feeder) -> Pairs {
     keys.when(ragged, |keys| keys.raw("ragged", true))
 }
 
-fn drawn(keys: Pairs, draw: &Draw) -> Pairs {
+fn of_prompt(keys: Pairs, prompt: &Prompt) -> Pairs {
+    let keys = drawn(keys, "prompt", &prompt.tokens).maybe(prompt.prefix, |keys, prefix| {
+        let own = Pairs::default().raw("tokens", prefix.tokens);
+        keys.raw("prefix", own.when(prefix.groups != 1, |own| own.raw("groups", prefix.groups)).table())
+    });
+    let keys = keys.maybe(prompt.corpus.as_ref(), |keys, corpus| keys.text("corpus", &corpus.file));
+    let words = prompt.words_per_token;
+    let keys = keys.when(words != 1.0, |keys| keys.raw("words_per_token", written_number(words)));
+    keys.when(prompt.overhead_tokens > 0, |keys| keys.raw("overhead_tokens", prompt.overhead_tokens))
+}
+
+fn drawn(keys: Pairs, key: &str, draw: &Draw) -> Pairs {
     let distribution = match *draw.distribution.shape() {
         Shape::Uniform(_, width) if draw.shift < 0.0 => {
             // The number that is read as this width, which rounding may have put beside the sum.
@@ -200,7 +220,7 @@ fn drawn(keys: Pairs, draw: &Draw) -> Pairs {
         }
         _ => draw.distribution.of_numbers(),
     };
-    keys.maybe(distribution, |keys, distribution| keys.text("random", distribution))
+    keys.maybe(distribution, |keys, distribution| keys.text(key, distribution))
         .when(draw.decimals > 0, |keys| keys.raw("decimals", draw.decimals))
 }
 

@@ -27,6 +27,10 @@ pub(crate) struct WorkloadFlags {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     pub(crate) target: String,
 
+    /// The text of the workload, if another command made it; the target is then only its name.
+    #[arg(skip)]
+    pub(super) text: Option<String>,
+
     #[command(flatten)]
     arrivals: ArrivalFlags,
 
@@ -106,7 +110,8 @@ impl WorkloadFlags {
     /// With `once` and a URL, no system model is needed.
     pub(crate) fn workload(&self, shared: bool, once: bool) -> Result<(WorkloadSource, String, Workload), Failure> {
         let file = self.file();
-        let given = file.map(input_file::workload).transpose().map_err(|failure| match failure {
+        let read = || file.map(input_file::workload).transpose();
+        let given = self.text.clone().map_or_else(read, |text| Ok(Some(text))).map_err(|failure| match failure {
             Failure::Input(why) if self.target.contains(':') => {
                 Failure::input(format!("{why}; a URL starts with http://, https:// or unix:"))
             }
@@ -126,14 +131,15 @@ impl WorkloadFlags {
                 }
             },
         };
-        if once && file.is_none() {
+        let is_url = given.is_none();
+        if once && is_url {
             input_file::table(&mut document, "arrivals")?["closed"] = value(InlineTable::from_iter([("users", 1)]));
         }
-        if file.is_none() {
+        if is_url {
             // Report a wrong URL before a missing system model.
             self.target.parse::<Url>().map_err(|error| Failure::input(format!("target.url: {error}")))?;
         }
-        self.edit(&mut document, file.is_some(), shared)?;
+        self.edit(&mut document, !is_url, shared)?;
         let input = self.input(document.to_string());
         let (text, workload) = input.parse_with_files(&input.text).map_err(|mistake| {
             // Edits move lines: report a mistake in the file at its own line.

@@ -13,6 +13,7 @@ use offered_workload::Workload;
 
 use crate::screen::{Fact, Screen, failure_facts};
 use crate::table::Table;
+use crate::token_facts;
 use crate::verify::text::Details;
 use crate::verify::{policies, scenarios};
 
@@ -55,6 +56,7 @@ impl fmt::Display for Text<'_> {
 impl Text<'_> {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
+        facts.extend(self.summary.tokens.iter().flat_map(token_facts::facts));
         facts.extend(self.verdict.attempts.as_ref().map(|attempts| Fact::new("retried", attempts.text())));
         facts.extend(self.summary.on_the_wire.text().map(|text| Fact::new("on the wire", text)));
         facts.extend(self.pages());
@@ -213,6 +215,11 @@ impl Text<'_> {
                 "response, failed",
                 [t.mean_ms, t.sdev_ms, t.p50_ms, t.p90_ms, t.p95_ms, t.p99_ms, t.p999_ms, t.max_ms],
             );
+        }
+        if let Some(tokens) = &s.tokens {
+            for t in tokens.times.iter().filter(|row| row.label != "response") {
+                row(&t.label, [t.mean_ms, t.sdev_ms, t.p50_ms, t.p90_ms, t.p95_ms, t.p99_ms, t.p999_ms, t.max_ms]);
+            }
         }
         write!(f, "\n{table}")
     }

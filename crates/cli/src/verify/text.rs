@@ -10,6 +10,7 @@ use offered_verify::{Clock, Finding, PairedStats, PercentileError, SizeStats, Th
 use super::Judged;
 use crate::screen::{Fact, Screen, THRESHOLDS, failure_facts};
 use crate::table::{Table, clipped, maybe, wrapped};
+use crate::token_facts;
 use crate::verdict_lines;
 
 /// Maximum number of rows of a table; `Total` is always among them.
@@ -75,6 +76,7 @@ impl<'a> Text<'a> {
     fn facts(&self) -> Vec<Fact> {
         let Self { verdict: v, details, hosts, .. } = *self;
         let mut facts = Vec::new();
+        facts.extend(v.tokens.iter().flat_map(token_facts::facts));
         facts.extend(v.attempts.as_ref().map(|attempts| Fact::new("retried", attempts.text())));
         facts.extend(v.on_the_wire.and_then(|wire| wire.text()).map(|text| Fact::new("on the wire", text)));
         // Saturation is what an overload needs first; the tables are `--details`.
@@ -123,6 +125,7 @@ fn tables(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     times(f, "Response times of ok requests (ms)", &v.responses, digits)?;
     times(f, "Response times of failed requests (ms)", &v.failures, digits)?;
     times(f, "Time to first byte (ms)", &v.first_byte, digits)?;
+    times(f, "Tokens of streamed responses (ms)", v.tokens.as_ref().map_or(&[], |tokens| &tokens.times[..]), digits)?;
     sizes(f, &v.sizes)?;
     sessions(f, v)?;
     lateness(f, v)?;

@@ -118,6 +118,7 @@ impl Trial {
         let workload = &point.workload;
         let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
         let measured = measured.with_pages(workload.pages()).with_checks(workload.checks());
+        let measured = measured.with_goodput(workload.goodput());
         let metrics = objective.thresholds().iter().map(|threshold| {
             let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(INFINITE));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))

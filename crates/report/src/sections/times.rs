@@ -1,6 +1,6 @@
 //! Response, service and first-byte times in detail.
 
-use offered_verify::{TimeStats, Verdict};
+use offered_verify::{TimeStats, TokenMetrics, Verdict};
 
 use super::{most_frequent, responses, times};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
@@ -21,6 +21,7 @@ pub(super) fn section(run: &Run) -> Section {
     if let Some(chart_data) = &run.chart_data {
         blocks.extend(three_times(chart_data).map(Block::Table));
     }
+    blocks.extend(v.tokens.iter().flat_map(token_tables).map(Block::Table));
     blocks.extend(times("Time to first byte (ms), from the scheduled time", &v.first_byte).map(Block::Table));
     Section {
         id: "times".into(),
@@ -166,6 +167,36 @@ fn three_times(chart_data: &ChartData) -> Option<Table> {
             row("lateness = sent - scheduled", chart_data.lateness.as_ref()?),
         ],
     })
+}
+
+/// Times of the tokens of streamed responses, and rates.
+fn token_tables(tokens: &TokenMetrics) -> [Table; 2] {
+    let row = |row: &TimeStats| {
+        let times = [row.mean_ms, row.p50_ms, row.p90_ms, row.p95_ms, row.p99_ms, row.p999_ms, row.max_ms];
+        [Cell::from(&row.label), Cell::from(row.n)].into_iter().chain(times.map(Cell::from)).collect()
+    };
+    let goodput = tokens.goodput.as_ref();
+    let rates = [
+        ("output tokens/s", tokens.output_tokens_per_s),
+        ("output tokens/s per user", tokens.output_tokens_per_s_per_user),
+        ("tokens per chunk", tokens.tokens_per_chunk),
+        ("chunks read together (%)", Some(tokens.coalesced_percent)),
+        ("goodput (requests/s)", goodput.and_then(|goodput| goodput.rate_per_s)),
+        ("good requests (%)", goodput.and_then(|goodput| goodput.share_percent)),
+    ];
+    let rates = rates.into_iter().filter(|(_, value)| value.is_some());
+    [
+        Table {
+            caption: "Tokens of streamed responses (ms): first token, time per output token, gaps".into(),
+            headings: vec!["metric", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"],
+            rows: tokens.times.iter().map(row).collect(),
+        },
+        Table {
+            caption: "Rates of streamed responses".into(),
+            headings: vec!["metric", "value"],
+            rows: rates.map(|(name, value)| vec![Cell::from(name), Cell::from(value)]).collect(),
+        },
+    ]
 }
 
 fn by_label(v: &Verdict) -> Option<Chart> {

@@ -80,6 +80,14 @@ impl Body {
         }
     }
 
+    /// The intended number of tokens of the prompts in the body; `None` without one.
+    pub(super) fn prompt_tokens(&self, values: &Values, context: RequestContext) -> Option<u64> {
+        match self {
+            Self::Text(text) => values.prompt_tokens(text, context),
+            _ => None,
+        }
+    }
+
     /// Renders the body; `None` for a request without a body.
     ///
     /// # Errors

@@ -56,6 +56,8 @@ impl Script {
                 None => None,
             },
             parameters: self.parameters(&request.parameters, context, state)?,
+            prompt_tokens: request.stream.as_ref().and_then(|_| request.body.prompt_tokens(&self.values, context)),
+            stream: request.stream.clone(),
         };
         if let Some(kind) = request.body.media_type()
             && !has(&outgoing.headers, "content-type")

@@ -13,6 +13,7 @@ use offered_events::RunId;
 use offered_io::unix_now;
 use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
+use offered_workload::prompt::PromptKey;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
 use offered_workload::secret::SecretNames;
 use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
@@ -375,6 +376,10 @@ impl Values {
             }
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(counter).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, context.session, draw_index)),
+            Source::Prompt(prompt) => {
+                let key = PromptKey { seed: self.seed, variable: number, session: context.session, draw: draw_index };
+                Cow::Owned(prompt.text(key).map_err(MissingValue::Value)?)
+            }
             Source::Work(unit) => {
                 let work = self.works.of(context.session, context.step, context.label);
                 let none = || MissingValue::Value(format!("{name} has no value (the request has no work)"));
@@ -398,6 +403,22 @@ impl Values {
                 Cow::Borrowed(rows.cell(row, column))
             }
         })
+    }
+
+    /// The intended number of tokens of the prompts in a text; `None` without one.
+    pub(super) fn prompt_tokens(&self, text: &Text, context: RequestContext) -> Option<u64> {
+        let tokens = text.0.iter().filter_map(|piece| match piece {
+            Piece::Value { slot: None, variable: Some((number, _)), .. } => {
+                let Variable { source: Source::Prompt(prompt), per, .. } = &self.variables[usize::from(*number)] else {
+                    return None;
+                };
+                let draw = self.draw_index(*per, context);
+                let key = PromptKey { seed: self.seed, variable: *number, session: context.session, draw };
+                Some(prompt.tokens(key))
+            }
+            _ => None,
+        });
+        tokens.reduce(|one, other| one + other)
     }
 
     /// The counter of a value. It is unique over all threads and machines of the run.

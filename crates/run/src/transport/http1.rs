@@ -53,6 +53,8 @@ pub(crate) struct Http1 {
     serial: u64,
     /// When held-back bodies are sent even if the server has not asked for them.
     held_bodies: Timers,
+    /// When streams that are read for a limited time end.
+    listening: Timers,
     buffer: Box<[u8]>,
     scratch: Vec<u8>,
 }
@@ -78,6 +80,7 @@ impl Http1 {
             opened: 0,
             serial: 0,
             held_bodies: Timers::default(),
+            listening: Timers::default(),
             buffer: vec![0; BUFFER].into(),
             scratch: Vec::new(),
         }
@@ -145,12 +148,13 @@ impl<S: CompletionSink> Client<S> for Http1 {
 
     #[inline]
     fn wait(&mut self, deadline: Instant, sink: &mut S) {
-        // Compiled requests hold no bodies back.
+        // Compiled requests hold no bodies back and have no streams.
         if S::KEEPS_RESPONSE {
-            let next_body_due = self.next_body_due();
-            run_once(self, deadline.min(next_body_due), sink);
-            if next_body_due < Instant::MAX {
+            let next_timer = self.next_body_due().min(self.next_stream_end());
+            run_once(self, deadline.min(next_timer), sink);
+            if next_timer < Instant::MAX {
                 self.release_bodies(sink);
+                self.end_streams(sink);
             }
         } else {
             run_once(self, deadline, sink);
@@ -197,7 +201,7 @@ impl ProtocolClient for Http1 {
                 return self.event_loop.clock.now();
             }
         };
-        let response = ResponseReader::keeping(outgoing.method == "HEAD", outgoing.body_limit);
+        let response = ResponseReader::keeping(outgoing);
         self.begin_exchange(event, response, outgoing.lane, &request, completions)
     }
 

@@ -103,7 +103,7 @@ impl SocketHandler<Vec<Completion>> for Http2 {
         let stream_ref = connection.stream_ref.clone();
         let opened = {
             let stream_ref = &mut *stream_ref.borrow_mut();
-            stream_ref.begin_turn(ready, self.event_loop.reading.samples(true));
+            stream_ref.begin_turn(ready, self.event_loop.reading.samples(true) || self.setup.has_streams);
             if stream_ref.stream.is_open() {
                 Ok(true)
             } else {
@@ -196,7 +196,7 @@ impl ProtocolClient for Http2 {
         };
         let is_call = self.setup.methods.of(label).is_some();
         let timeout = match is_call.then(|| outgoing.grpc_timeout()).transpose() {
-            Ok(timeout) => timeout.flatten(),
+            Ok(timeout) => timeout.flatten().or(outgoing.stream.as_ref().and_then(|stream| stream.listen())),
             Err(reason) => {
                 unsent(event, reason.into(), completions);
                 return self.event_loop.clock.now();

@@ -13,6 +13,7 @@ mod preflight;
 mod reading;
 mod retries;
 mod several;
+mod streams;
 mod tls;
 mod websocket;
 

@@ -4,6 +4,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
 use offered_base::Difference;
+use offered_events::TokenStream;
 
 use super::*;
 use crate::{ReadOptions, read};
@@ -28,6 +29,12 @@ fn recording() -> Recording {
             bytes_out: 77,
             worker: (i % 2) as u16,
             error: (outcome != Outcome::Ok).then(|| "went, \"wrong\"".into()),
+            stream: (i % 3 == 0).then(|| {
+                let finish = Some(Finish::Length);
+                let times =
+                    TokenStream { head: intended, first_token: Some(intended), finish, ..TokenStream::default() };
+                Box::new(TokenStream { tokens_out: Some(i), chunks: 3, coalesced: 1, gaps_us: vec![7, 0], ..times })
+            }),
             ..Event::at(intended)
         }
     });

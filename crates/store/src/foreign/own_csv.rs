@@ -13,6 +13,7 @@ use super::rows::{Row, Rows};
 use super::{Content, Reader};
 use crate::error::Error;
 use crate::open::ReadOptions;
+use crate::part::streams;
 
 pub(super) static READER: Reader = Reader {
     name: "offered-csv",
@@ -21,7 +22,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 27] = [
+pub const COLUMNS: [&str; 43] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -49,7 +50,28 @@ pub const COLUMNS: [&str; 27] = [
     "done_lateness_ns",
     "retries",
     "attempt",
+    "head_ns",
+    "first_token_ns",
+    "first_answer_ns",
+    "last_token_ns",
+    "tokens_intended",
+    "tokens_in",
+    "tokens_cached",
+    "tokens_out",
+    "tokens_first",
+    "chunks",
+    "coalesced",
+    "gap_max_ns",
+    "read_late_ns",
+    "last_read_late_ns",
+    "finish",
+    "gaps_us",
 ];
+
+/// The first column about streams, and the two after their numbers.
+const STREAMS: usize = 27;
+const FINISH: usize = STREAMS + streams::COUNT;
+const GAPS: usize = FINISH + 1;
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut rows = Rows::of_fields(content, b',');
@@ -114,7 +136,7 @@ impl Fields<'_, '_> {
         }
         let outcome = crate::labels::text(self.text(7));
         let error = self.row.maybe_text(self.columns[14]);
-        Ok(Event {
+        let mut event = Event {
             sent,
             first_byte,
             done,
@@ -139,6 +161,12 @@ impl Fields<'_, '_> {
             attempt: self.small(26)?,
             error: (!error.is_empty()).then(|| Reason::read(&crate::labels::text(unguarded(&error)))),
             ..Event::at(intended.or(sent).ok_or("it has neither intended_ns nor sent_ns")?)
-        })
+        };
+        for nth in 0..streams::COUNT {
+            streams::set_number(nth, &mut event, self.number(STREAMS + nth)?);
+        }
+        streams::set_finish(&mut event, Some(self.text(FINISH)).filter(|name| !name.is_empty()));
+        streams::set_gaps(&mut event, Some(self.text(GAPS)));
+        Ok(event)
     }
 }

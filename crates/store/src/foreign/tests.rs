@@ -1,5 +1,6 @@
 mod garbage;
 mod jmeter;
+mod language_models;
 mod shapes;
 
 use super::*;

@@ -1,4 +1,5 @@
 use offered_base::{Purpose, Seed};
+use offered_events::{Finish, TokenStream};
 use proptest::prelude::*;
 
 use super::*;
@@ -154,13 +155,50 @@ fn no_flipped_bit_changes_an_event_unnoticed() {
     assert!(refused > 250, "{refused} of 300");
 }
 
+fn any_stream() -> impl Strategy<Value = Option<Box<TokenStream>>> {
+    let instant = || any::<Option<u64>>().prop_map(|at| at.map(Instant));
+    let time = || any::<Option<u64>>().prop_map(|time| time.map(Nanos));
+    let instants = (any::<u64>().prop_map(Instant), instant(), instant(), instant());
+    let tokens = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
+    let chunks = (
+        any::<Option<u64>>(),
+        any::<u64>(),
+        any::<u64>(),
+        time(),
+        any::<Vec<u32>>(),
+        time(),
+        time(),
+        0..=Finish::ALL.len(),
+    );
+    let stream =
+        (instants, tokens, chunks).prop_map(|((head, first_token, first_answer, last_token), tokens, chunks)| {
+            let (tokens_in, tokens_cached, tokens_out, tokens_first) = tokens;
+            let (tokens_intended, chunks, coalesced, gap_max, gaps_us, read_late, last_read_late, finish) = chunks;
+            let finish = Finish::ALL.get(finish).copied();
+            let times = TokenStream { head, first_token, first_answer, last_token, ..TokenStream::default() };
+            let counts = TokenStream {
+                tokens_intended,
+                tokens_in,
+                tokens_cached,
+                tokens_out,
+                tokens_first,
+                chunks,
+                coalesced,
+                ..times
+            };
+            Box::new(TokenStream { gap_max, gaps_us, finish, read_late, last_read_late, ..counts })
+        });
+    prop::option::of(stream)
+}
+
 fn any_event() -> impl Strategy<Value = Event> {
     let times = (any::<u64>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
     let counts = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>());
     let late = (any::<Option<u64>>(), any::<u64>(), counts, any::<Option<u64>>(), any::<Option<u64>>());
-    (times, whole, rest, late).prop_map(|(t, w, r, l)| Event {
+    (times, whole, rest, late, any_stream()).prop_map(|(t, w, r, l, stream)| Event {
+        stream,
         intended: Instant(t.0),
         sent: t.1.map(Instant),
         handshake: r.4.map(Nanos),
@@ -212,7 +250,8 @@ proptest! {
         prop_assert_eq!(&read_back, &events);
         let place = |event: &Event| (event.key(), event.object, event.attempt);
         let late = |e: &Event| (e.reading_lateness, e.done_lateness, e.retries);
-        let answer = |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in, late(e));
+        let answer =
+            |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in, late(e), e.stream.clone());
         let (mut places, mut answers) = (Vec::new(), Vec::new());
         scan(file.clone(), &mut names, Columns::Key, &mut |some| places.extend(some.iter().map(place))).unwrap();
         scan(file, &mut names, Columns::Response, &mut |some| answers.extend(some.iter().map(answer))).unwrap();

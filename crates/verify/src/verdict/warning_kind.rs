@@ -11,6 +11,7 @@ use super::{Check, Pattern, Stalls, Warning};
 use crate::attempts::SustainedByRetries;
 use crate::judge::SATURATED;
 use crate::not_sent::{self, NotSent};
+use crate::token_metrics::StreamWarning;
 
 /// The kind of a warning, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -183,6 +184,8 @@ pub enum WarningKind {
     },
     /// The system stays overloaded at a rate that it carried before, with many retries.
     SustainedByRetries(SustainedByRetries),
+    /// The streams of the responses.
+    Streams(StreamWarning),
     /// The file contains several runs.
     SeveralRuns {
         /// Number of runs in the file.
@@ -277,6 +280,7 @@ impl WarningKind {
                 subjects(checks)
             ),
             Self::SustainedByRetries(found) => found.message(),
+            Self::Streams(warning) => warning.message(),
             Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
             Self::RunPaused { evidence } => format!("the run paused: {evidence}"),
         }
@@ -354,6 +358,7 @@ impl WarningKind {
             Self::UnusualSchedule { .. } => {
                 "nothing: the run is as specified; a longer run or another seed comes closer to theory"
             }
+            Self::Streams(warning) => warning.fix(),
             Self::SeveralRuns { .. } => {
                 "write each run to its own file; if it was a single run, its generator stalled and its results are invalid"
             }

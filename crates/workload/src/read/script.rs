@@ -1,6 +1,7 @@
 //! Reads headers, body, authentication, extractions and checks of a request.
 
 use super::{Reader, choice, small};
+use crate::EventStream;
 use crate::check::{check_auth, check_extraction, check_objects, check_part, check_test};
 use crate::request::check_path;
 use crate::script::{
@@ -16,7 +17,7 @@ use crate::threshold::Bound;
 pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
 /// The keys of a `[[request]]` that are read here.
-pub(super) const KEYS: [&str; 13] = [
+pub(super) const KEYS: [&str; 14] = [
     "body",
     "body_file",
     "raw",
@@ -26,6 +27,7 @@ pub(super) const KEYS: [&str; 13] = [
     "extract",
     "check",
     "on_failure",
+    "stream",
     "objects",
     "connections",
     "objects_when",
@@ -349,6 +351,25 @@ pub(super) fn statuses(value: &Value<'_>) -> Result<(u16, u16), Mistake> {
 
 pub(super) fn on_failure(table: &Table<'_>) -> Result<OnFailure, Mistake> {
     Ok(table.named("on_failure")?.unwrap_or_default())
+}
+
+/// `"openai"`, or a table with the end of the stream.
+pub(super) fn stream(table: &Table<'_>) -> Result<Option<EventStream>, Mistake> {
+    let Some(value) = table.get("stream") else { return Ok(None) };
+    if !value.is_table() {
+        return Ok(Some(EventStream::new(value.named()?)));
+    }
+    let own = value.table(&shape::STREAM)?;
+    let text = |key| own.get(key).map(|value| value.text().map(str::to_owned)).transpose();
+    let number = |key| own.get(key).map(|value| small(&value, value.whole()?)).transpose();
+    Ok(Some(EventStream {
+        format: own.need("format", "\"sse\"")?.named()?,
+        end: text("end")?,
+        awaited: text("await")?,
+        count: number("count")?,
+        listen: own.parsed("listen")?,
+        min_tokens: number("min_tokens")?,
+    }))
 }
 
 pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {

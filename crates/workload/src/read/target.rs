@@ -201,6 +201,7 @@ impl Reader<'_> {
             on_failure: script::on_failure(table)?,
             attempts: self.attempts(table)?,
             objects: script::objects(table)?,
+            stream: script::stream(table)?,
             service: table.get("service").map(|v| self.distribution(&v)).transpose()?.or(request.service),
             ..request
         })

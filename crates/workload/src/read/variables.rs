@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Reader;
+use super::{Reader, small};
 use crate::check::check_variable;
+use crate::prompt::{Corpus, Prompt, SharedPrefix};
 use crate::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Rows, Source, Variable};
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
@@ -33,7 +34,9 @@ impl Reader<'_> {
         let table = value.table(&shape::VALUES)?;
         let (kind, from) = table.the_one("{ file = \"users.csv\" }")?;
         let of_file = ["order", "at_end", "columns", "separator", "quotes", "skip_lines", "ragged"];
-        for (key, with) in of_file.map(|key| (key, "file")).into_iter().chain([("decimals", "random")]) {
+        let of_prompt = ["prefix", "corpus", "words_per_token", "overhead_tokens"].map(|key| (key, "prompt"));
+        let others = of_prompt.into_iter().chain([("decimals", "random")]);
+        for (key, with) in of_file.map(|key| (key, "file")).into_iter().chain(others) {
             if let (Some(lone), true) = (table.get(key), kind != with) {
                 return Err(lone.mistake(format!("goes with {with}")));
             }
@@ -53,13 +56,36 @@ impl Reader<'_> {
             },
             "sequence" => Source::Sequence(from.whole()?),
             "work" => Source::Work(from.named()?),
+            "prompt" => Source::Prompt(self.prompt(&table, &from)?),
             _ => Source::Random(draw(&table, &from)?),
         };
-        // Sequence numbers and work change with each request; other values, such as a user name, are the same for a whole session.
-        let usual = if ["sequence", "work"].contains(&kind) { Per::Request } else { Per::Session };
+        // Sequence numbers, work and prompts change with each request; other values, such as a user name, are the same for a whole session.
+        let usual = if ["sequence", "work", "prompt"].contains(&kind) { Per::Request } else { Per::Session };
         let per = table.named("per")?.unwrap_or(usual);
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
         Ok(Variable { name, source, per, env })
+    }
+
+    fn prompt(&self, table: &Table<'_>, from: &Value<'_>) -> Result<Prompt, Mistake> {
+        let (distribution, shift) = from.checked(numbers(from.text()?))?;
+        let number = |key| table.get(key).map(|value| small(&value, value.whole()?)).transpose();
+        let prefix = |value: Value<'_>| {
+            let own = value.table(&shape::PREFIX)?;
+            let number = |key| own.get(key).map(|value| small(&value, value.whole()?)).transpose();
+            let tokens = own.need("tokens", "1000")?;
+            Ok(SharedPrefix { tokens: small(&tokens, tokens.whole()?)?, groups: number("groups")?.unwrap_or(1) })
+        };
+        let corpus = |value: Value<'_>| {
+            let file = value.text()?.to_owned();
+            Ok(Corpus { words: self.text(&file).and_then(|text| Corpus::words(&text)), file })
+        };
+        Ok(Prompt {
+            tokens: Draw { distribution, shift, decimals: 0 },
+            prefix: table.get("prefix").map(prefix).transpose()?,
+            corpus: table.get("corpus").map(corpus).transpose()?,
+            words_per_token: table.get("words_per_token").map_or(Ok(1.0), |value| value.number())?,
+            overhead_tokens: number("overhead_tokens")?.unwrap_or(0),
+        })
     }
 
     fn feeder(&self, table: &Table<'_>, file: &str) -> Result<Feeder, Mistake> {

@@ -4,6 +4,7 @@ use super::Kind::{self, Any, Boolean, Choice, File, Form, List, Named, Number, O
 use super::retry::{PATIENCE, RETRY_KEY};
 use super::target::{AUTH, HEADERS, REDIRECTS};
 use super::{ANY_FOUND, Key, MAX_WHOLE, Shape, key, shape};
+use crate::StreamFormat;
 use crate::script::{AtEnd, OnFailure, Order, Per, Unit, When};
 
 /// Requests.
@@ -62,6 +63,11 @@ pub(crate) static REQUEST: Shape = shape(
         RETRY_KEY,
         PATIENCE,
         REDIRECTS,
+        key(
+            "stream",
+            Any(&[Choice(StreamFormat::NAMES), Kind::Table(&STREAM)]),
+            "The response is a stream: of server-sent events (sse), or of a language model (openai).",
+        ),
         key("objects", List(&Template), "Paths of embedded objects to fetch, as a browser does."),
         key("connections", Whole(1, 64), "Maximum number of connections for objects. Default 6."),
         key(
@@ -135,6 +141,19 @@ pub(crate) static FIELD_FILE: Shape = shape(
     ],
 )
 .needs(&["file"]);
+
+pub(crate) static STREAM: Shape = shape(
+    "A streamed response.",
+    &[
+        key("format", Choice(StreamFormat::NAMES), "Format of the events: sse, or openai."),
+        key("end", Text, "With sse: data of the last event, such as [DONE]. Default: the end of the response."),
+        key("await", Text, "With sse: regular expression that finds the last event by its data."),
+        key("count", Whole(1, u32::MAX as u64), "With sse: end the request after this number of events."),
+        key("listen", Time, "With sse: end the request after this time."),
+        key("min_tokens", Whole(0, u32::MAX as u64), "With openai: a response of fewer tokens has the outcome short."),
+    ],
+)
+.needs(&["format"]);
 
 pub(crate) static PART: Shape = shape(
     "A part of a multipart form.",
@@ -245,17 +264,22 @@ pub(crate) static VALUES: Shape = shape(
         ),
         key("uuid", Only(true), "A random UUID."),
         key("sequence", Whole(0, u64::MAX), "Consecutive numbers from this one, over the whole run."),
-        key(
-            "random",
-            Form("^\\s*[a-z]+\\s*:.+$"),
-            "Distribution of plain numbers: uniform:1..100, exponential:5, lognormal:20,2.",
-        ),
+        key("random", NUMBERS, "Distribution of plain numbers: uniform:1..100, exponential:5, lognormal:20,2."),
         key(
             "work",
             Choice(Unit::NAMES),
             "Service demand of the request at the modelled [server], in ms or s, as a simulation draws it.",
         ),
-        key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence and work: request."),
+        key("prompt", NUMBERS, "Random text: the distribution of its number of tokens, such as lognormal:600,1."),
+        key("prefix", Kind::Table(&PREFIX), "With prompt: a beginning that the prompts of a group share."),
+        key("corpus", File, "With prompt: text file to quote. Default: common English words."),
+        key("words_per_token", Number(0.0), "With prompt: number of words in a token. Default 1."),
+        key(
+            "overhead_tokens",
+            Whole(0, MAX_WHOLE),
+            "With prompt: number of tokens that the server adds, such as a chat template. Default 0.",
+        ),
+        key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence, work and prompt: request."),
         key("order", Choice(Order::NAMES), "With file: order of rows. Default sequential: session n takes row n; shuffled: each row once, in a random order."),
         key(
             "at_end",
@@ -274,4 +298,15 @@ pub(crate) static VALUES: Shape = shape(
         key("decimals", Whole(0, 9), "With random: number of decimals. Default 0."),
     ],
 )
-.one_of(&["env", "file", "uuid", "sequence", "random", "work"]);
+.one_of(&["env", "file", "uuid", "sequence", "random", "prompt", "work"]);
+
+const NUMBERS: Kind = Form("^\\s*[a-z]+\\s*:.+$");
+
+pub(crate) static PREFIX: Shape = shape(
+    "A shared beginning of prompts.",
+    &[
+        key("tokens", Whole(1, MAX_WHOLE), "Its number of tokens."),
+        key("groups", Whole(1, MAX_WHOLE), "Number of different beginnings, equally likely. Default 1."),
+    ],
+)
+.needs(&["tokens"]);

@@ -17,6 +17,13 @@ fn a_threshold_reads_as_it_is_written() {
         ("throughput.rate", ">= 6000/m", "throughput.rate >= 6000/m", 100.0, 99.9),
         ("arrivals.rate", "> 90/s", "arrivals.rate > 90/s", 90.1, 90.0),
         ("arrivals.cov", "0.95..1.05", "arrivals.cov = 0.95..1.05", 1.05, 1.06),
+        ("ttft.p95", "< 500ms", "ttft.p95 < 500ms", 0.4, 0.5),
+        ("tpot.mean{chat}", "< 50ms", "tpot.mean{chat} < 50ms", 0.04, 0.06),
+        ("gap.max", "< 1s", "gap.max < 1s", 0.9, 1.0),
+        ("itl.p99", "< 60ms", "itl.p99 < 60ms", 0.05, 0.07),
+        ("tokens.rate", "> 1000/s", "tokens.rate > 1000/s", 1001.0, 1000.0),
+        ("goodput", ">= 9/s", "goodput.rate >= 9/s", 9.0, 8.9),
+        ("goodput.share", "> 95%", "goodput.share > 95%", 0.96, 0.95),
         ("response.p50", "1.5ms .. 2ms", "response.p50 = 1.5ms..2ms", 0.0015, 0.0014),
     ] {
         let threshold = Threshold::new(metric, bound).unwrap();

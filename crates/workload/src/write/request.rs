@@ -12,7 +12,7 @@ use crate::script::{
 };
 use crate::template::Template;
 use crate::toml_text::{toml_key, toml_text};
-use crate::{Call, Field, Request, Sql, Statement, Submit};
+use crate::{Call, EventStream, Field, Request, Sql, Statement, Submit};
 use offered_base::time::written_number;
 
 /// The keys of a `[[request]]`.
@@ -71,6 +71,7 @@ pub(super) fn of_request(request: &Request) -> Vec<Pair> {
         let keys = keys.when(objects.when != When::After, |keys| keys.text("objects_when", objects.when));
         keys.when(objects.may_fail, |keys| keys.raw("objects_may_fail", true))
     });
+    let keys = keys.maybe(request.stream.as_ref(), event_stream);
     let own = request.service.as_ref();
     let own = own.filter(|_| !request.one_of.as_ref().is_some_and(|one_of| one_of.catalogue().has_work()));
     keys.maybe(own, |keys, distribution| keys.raw("service", distribution)).0
@@ -116,6 +117,19 @@ fn field(field: &Field) -> String {
             keys.maybe(part.media_type.as_ref(), |keys, kind| keys.text("type", kind)).table()
         }
     }
+}
+
+fn event_stream(keys: Pairs, stream: &EventStream) -> Pairs {
+    if *stream == EventStream::new(stream.format) {
+        return keys.text("stream", stream.format);
+    }
+    let own = Pairs::default().text("format", stream.format);
+    let own = own.maybe(stream.end.as_ref(), |own, end| own.text("end", end));
+    let own = own.maybe(stream.awaited.as_ref(), |own, pattern| own.text("await", pattern));
+    let own = own.maybe(stream.count, |own, count| own.raw("count", count));
+    let own = own.maybe(stream.listen, |own, time| own.text("listen", time));
+    let own = own.maybe(stream.min_tokens, |own, tokens| own.raw("min_tokens", tokens));
+    keys.raw("stream", own.table())
 }
 
 fn part(part: &Part) -> String {

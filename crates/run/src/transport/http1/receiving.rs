@@ -43,9 +43,12 @@ impl CompletionSink for Vec<Event> {
 impl CompletionSink for Vec<Completion> {
     const KEEPS_RESPONSE: bool = true;
 
-    fn done(&mut self, event: Event, response: ResponseReader) {
-        let response =
-            matches!(event.outcome, Outcome::Ok | Outcome::HttpError).then(|| response.into_response()).flatten();
+    fn done(&mut self, mut event: Event, response: ResponseReader) {
+        let mut response = response.into_response();
+        if let Some(response) = &mut response {
+            response.conclude_stream(&mut event);
+        }
+        let response = response.filter(|_| event.outcome.is_response());
         self.push(Completion::Done(event, response));
     }
 
@@ -117,7 +120,9 @@ impl Http1 {
     fn read(&mut self, key: usize) -> Result<Read, Failure> {
         let connection = &mut self.connections[key];
         let is_first = connection.exchange.as_ref().is_some_and(|exchange| exchange.event.first_byte.is_none());
-        connection.stream.stamp_reads(self.event_loop.reading.samples(is_first));
+        // The instants of a stream are those of its reads.
+        let has_stream = connection.exchange.as_ref().is_some_and(|exchange| exchange.response.has_stream());
+        connection.stream.stamp_reads(self.event_loop.reading.samples(is_first) || has_stream);
         connection.stream.read(&mut self.buffer)
     }
 
@@ -152,6 +157,11 @@ impl Http1 {
                 }
                 return taken;
             }
+            if E::KEEPS_RESPONSE
+                && let Some(stream) = exchange.response.stream()
+            {
+                stream.begin_read(now, connection.stream.arrival(), late, exchange.event.sent);
+            }
             // With a held-back body the first bytes may be an interim response, which is not the first byte of the
             // response.
             let holds_body = E::KEEPS_RESPONSE && connection.held.is_some();
@@ -170,6 +180,7 @@ impl Http1 {
             } else {
                 exchange.response.read::<false>(bytes)
             };
+            let is_over = E::KEEPS_RESPONSE && exchange.response.stream().is_some_and(|stream| stream.is_over());
             if holds_body && exchange.response.status() > 0 {
                 (exchange.event.first_byte, exchange.event.reading_lateness) = (Some(now), late);
                 sink.first_byte(&exchange.event);
@@ -181,6 +192,10 @@ impl Http1 {
                 return taken;
             }
             match progress {
+                Ok(Progress::More) if is_over => {
+                    self.finish(key, false, (now, late), sink);
+                    return taken;
+                }
                 Ok(Progress::More) if drained && !to_the_end => return taken,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {
@@ -207,7 +222,7 @@ impl Http1 {
     }
 
     /// The response is complete: its last bytes were read at `now`, and `late`, if that was measured.
-    fn finish(
+    pub(super) fn finish(
         &mut self,
         key: usize,
         keep: bool,

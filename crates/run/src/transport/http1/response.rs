@@ -9,10 +9,12 @@ use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 use httparse::{Header, ParserConfig, Status};
+use offered_base::Nanos;
 use offered_events::Reason;
 use offered_io::chunked::{ChunkError, Decoder, Piece};
 
-use crate::message::Response;
+use crate::event_stream::StreamReader;
+use crate::message::{OutgoingRequest, Response};
 
 /// Maximum number of bytes of all heads of a response, including interim responses, chunk extensions and trailers.
 const MAX_HEAD_BYTES: u32 = 300 * 1024;
@@ -105,9 +107,27 @@ impl ResponseReader {
         }
     }
 
-    /// The same, but keeps the headers and up to `body_limit` bytes of the body. Read it with `KEEP`.
-    pub(crate) fn keeping(head_only: bool, body_limit: usize) -> Self {
-        Self { response: Some(Box::new(Response { body_limit, ..Response::default() })), ..Self::new(head_only) }
+    /// The same for the response to `outgoing`, but keeps the headers, as much of the body as it wants, and the record of a stream. Read it
+    /// with `KEEP`.
+    pub(crate) fn keeping(outgoing: &OutgoingRequest) -> Self {
+        let response = Some(Box::new(Response::to(outgoing, outgoing.body_limit)));
+        Self { response, ..Self::new(outgoing.method == "HEAD") }
+    }
+
+    /// The stream in the response, if one is expected.
+    pub(crate) fn stream(&mut self) -> Option<&mut StreamReader> {
+        self.response.as_mut()?.stream.as_deref_mut()
+    }
+
+    /// Whether a stream is expected.
+    pub(crate) fn has_stream(&self) -> bool {
+        self.response.as_ref().is_some_and(|response| response.stream.is_some())
+    }
+
+    /// How long a stream is read at most; `None`: to its end.
+    #[inline]
+    pub(crate) fn listen(&self) -> Option<Nanos> {
+        self.response.as_ref()?.stream.as_ref()?.listen()
     }
 
     /// The response, if it was kept.
@@ -269,6 +289,7 @@ impl ResponseReader {
         if KEEP && let Some(response) = &mut self.response {
             let header = |header: &Header<'_>| (header.name.to_owned(), unfolded(header.value).into_owned());
             response.headers = head.headers.iter().map(header).collect();
+            response.begin_stream(status);
         }
         let framing = Framing::of(head.headers)?;
         let http11 = head.version == Some(1);
@@ -416,7 +437,8 @@ mod tests {
         let bytes = b"HTTP/1.1 200 OK\r\nX: a \r\n \t b\r\n\tc\r\nConnection: keep-alive,\r\n close\r\nY:\r\n d\r\n\
             Content-Length:\r\n 2\r\n\r\nok";
         for size in [1, 2, 3, 7, 1000] {
-            let mut reader = ResponseReader::keeping(false, 100);
+            let outgoing = OutgoingRequest { body_limit: 100, ..OutgoingRequest::default() };
+            let mut reader = ResponseReader::keeping(&outgoing);
             let last = bytes.chunks(size).map(|piece| reader.read::<true>(piece).unwrap()).last();
             assert_eq!((last, reader.status()), (Some(LAST), 200), "by {size}");
             let headers = reader.into_response().unwrap().headers;

@@ -205,6 +205,32 @@ impl Http1 {
         Ok(())
     }
 
+    /// When the first stream ends that is read for a limited time.
+    pub(super) fn next_stream_end(&mut self) -> Instant {
+        let connections = &self.connections;
+        self.listening.next_due(|key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial)))
+    }
+
+    /// Ends the streams whose time is over. Without a response head the request has failed.
+    pub(super) fn end_streams(&mut self, sink: &mut impl CompletionSink) {
+        let now = self.event_loop.clock.now();
+        loop {
+            let connections = &self.connections;
+            let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
+            let Some(key) = self.listening.pop_expired(now, is_pending) else { return };
+            let Some(exchange) = &mut self.connections[key].exchange else { return };
+            let listen = exchange.response.listen().unwrap_or_default();
+            if let Some(stream) = exchange.response.stream() {
+                stream.stop_listening();
+            }
+            if exchange.response.status() > 0 {
+                self.finish(key, false, (now, None), sink);
+            } else {
+                self.fail(key, (Outcome::Timeout, Reason::ResponseTimeout(listen)), sink);
+            }
+        }
+    }
+
     /// Starts the response timeout.
     #[inline]
     fn start_response_timeout(&mut self, key: usize, serial: u64) {
@@ -212,6 +238,10 @@ impl Http1 {
         let Some(exchange) = &connections[key].exchange else { return };
         let is_pending = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial));
         self.event_loop.start_timeout(&exchange.event, (key, serial), connections.len(), is_pending);
+        if let Some(listen) = exchange.response.listen() {
+            let until = exchange.event.sent.unwrap_or_default() + listen;
+            self.listening.push(until, key, serial, connections.len(), is_pending);
+        }
     }
 
     /// Starts an exchange. Returns the time when it was sent.

@@ -127,7 +127,7 @@ impl Exchange {
             request: Some(request),
             held: outgoing.expects_continue(),
             state: State::Waiting,
-            response: Box::new(Response { body_limit, ..Response::default() }),
+            response: Box::new(Response::to(&outgoing, body_limit)),
             outgoing,
             sending: None,
             trailers: None,
@@ -170,6 +170,9 @@ impl Exchange {
 
     /// The reason for a call that exceeded its own deadline.
     pub(super) fn deadline_exceeded(&self) -> Reason {
+        if let Some(listen) = self.outgoing.stream.as_ref().and_then(|stream| stream.listen()) {
+            return Reason::ResponseTimeout(listen);
+        }
         let timeout = self.outgoing.grpc_timeout().ok().flatten().unwrap_or_default();
         format!("DEADLINE_EXCEEDED: no complete response within the grpc-timeout of {timeout}").into()
     }
@@ -193,6 +196,9 @@ impl Exchange {
         completions: &mut Vec<Completion>,
     ) -> Poll<Result<(), Failure>> {
         self.send_body(context);
+        if let Some(stream) = &mut self.response.stream {
+            stream.begin_read(clock.now(), arrival, None, self.event.sent);
+        }
         loop {
             match &mut self.state {
                 State::Waiting => return Poll::Pending,
@@ -218,6 +224,7 @@ impl Exchange {
                         (name.as_str().to_owned(), value.as_bytes().to_vec())
                     };
                     self.response.headers = head.headers.iter().map(header).collect();
+                    self.response.begin_stream(self.event.status);
                     let Event { session, object, .. } = self.event;
                     completions.push(Completion::FirstByte { session, object });
                     self.state = State::Body(body);
@@ -228,6 +235,9 @@ impl Exchange {
                         self.response.add(&data);
                         // Fails if the stream has been reset since; then there is no window to enlarge.
                         let _ = body.flow_control().release_capacity(data.len());
+                        if self.response.stream.as_ref().is_some_and(|stream| stream.is_over()) {
+                            return Poll::Ready(Ok(()));
+                        }
                     }
                     // The response is complete, and the server does not want the rest of the request.
                     Some(Err(error)) if error.reason() == Some(h2::Reason::NO_ERROR) && error.is_reset() => {
@@ -268,15 +278,25 @@ impl Exchange {
                 event.status = 0;
             }
         }
+        response.conclude_stream(&mut event);
         let response = event.outcome.is_response().then_some(response);
         completions.push(Completion::Done(event, response));
     }
 
     /// Reports a failure.
-    pub(super) fn fail(self, now: Instant, (outcome, reason): Failure, completions: &mut Vec<Completion>) {
+    pub(super) fn fail(mut self, now: Instant, (outcome, reason): Failure, completions: &mut Vec<Completion>) {
         // The status of an incomplete response does not count.
-        let event = Event { done: Some(now), outcome, status: 0, error: Some(reason), ..self.event };
+        let mut event = Event { done: Some(now), outcome, status: 0, error: Some(reason), ..self.event };
+        self.response.conclude_stream(&mut event);
         completions.push(Completion::Done(event, None));
+    }
+
+    /// The time for which a stream is read is over. Returns whether the exchange ends with that: its response has a head.
+    pub(super) fn stop_listening(&mut self) -> bool {
+        if let Some(stream) = &mut self.response.stream {
+            stream.stop_listening();
+        }
+        self.outgoing.stream.is_some() && self.event.first_byte.is_some()
     }
 }
 

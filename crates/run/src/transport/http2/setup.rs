@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(super) origin: Arc<str>,
     pub(super) methods: Arc<Methods>,
     pub(super) reuse: Reuse,
+    /// Whether some response is a stream, whose instants are those of its reads.
+    pub(super) has_streams: bool,
     /// Whether requests that the server did not process are sent again.
     pub(super) resend: bool,
     pub(super) connect_timeout: Nanos,
@@ -43,6 +45,7 @@ impl Setup {
             origin: format!("{scheme}://{}", target.url().host()).into(),
             methods: Arc::default(),
             reuse: target.reuse(),
+            has_streams: workload.requests().iter().any(|request| request.stream().is_some()),
             resend: target.resend(),
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),

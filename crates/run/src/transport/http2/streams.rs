@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Outcome, Reason};
 use offered_workload::Reuse;
 
@@ -122,6 +122,10 @@ impl Http2 {
             }
             let waits = |key, serial| exchanges.get(key).is_some_and(|e: &Exchange| e.is_pending(serial));
             if let Some(key) = self.call_deadlines.pop_expired(now, waits) {
+                if self.exchanges[key].stop_listening() {
+                    self.complete(key, None, completions);
+                    continue;
+                }
                 let reason = self.exchanges[key].deadline_exceeded();
                 self.fail_or_resend(key, (Outcome::Timeout, reason), completions);
             }
@@ -137,10 +141,7 @@ impl Http2 {
         let arrival = connection.and_then(|connection| connection.stream_ref.borrow().stream.arrival());
         match exchange.poll_response(&mut context, &self.event_loop.clock, arrival, completions) {
             Poll::Pending => {}
-            Poll::Ready(Ok(())) => {
-                let Some(mut exchange) = self.remove_exchange(key) else { return };
-                exchange.complete(self.event_loop.clock.now(), arrival, &self.setup.methods, completions);
-            }
+            Poll::Ready(Ok(())) => self.complete(key, arrival, completions),
             Poll::Ready(Err(failure)) => {
                 let connection = self.connections.get(exchange.connection);
                 // The stream knows a TLS failure better than `h2`. If the server only closed, the reason it gave before
@@ -152,6 +153,13 @@ impl Http2 {
                 let failure = stream_ref.or_else(failure_before).unwrap_or(failure);
                 self.fail_or_resend(key, failure, completions);
             }
+        }
+    }
+
+    /// Completes an exchange whose response is there, with this receive time of its last bytes.
+    fn complete(&mut self, key: usize, arrival: Option<Nanos>, completions: &mut Vec<Completion>) {
+        if let Some(mut exchange) = self.remove_exchange(key) {
+            exchange.complete(self.event_loop.clock.now(), arrival, &self.setup.methods, completions);
         }
     }
 

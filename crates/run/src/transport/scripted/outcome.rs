@@ -10,10 +10,11 @@ use crate::script::{MissingValue, Rejection};
 /// Sets the outcome of a request from the evaluation of its response.
 pub(super) fn judge(event: &mut Event, result: Result<(), Rejection>, checks_status: bool) {
     match result {
-        Ok(()) if checks_status => event.outcome = Outcome::Ok,
+        Ok(()) if checks_status && !event.outcome.is_failed_stream() => event.outcome = Outcome::Ok,
         Ok(()) => {}
         // The error message of the server is recorded nowhere else, unlike an HTTP status.
         Err(_) if matches!(event.outcome, Outcome::GrpcError | Outcome::SqlError) => {}
+        Err(_) if event.outcome.is_failed_stream() => {}
         Err(rejection) => fail_check(event, rejection.reason),
     }
 }

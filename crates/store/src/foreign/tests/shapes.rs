@@ -3,9 +3,9 @@
 use offered_events::Note;
 use offered_events::note::RowKind;
 
-use super::*;
+use super::{language_models, *};
 
-pub(super) const SAMPLES: [(&str, &str); 29] = [
+pub(super) const SAMPLES: [(&str, &str); 33] = [
     (
         "jtl-csv",
         "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,\
@@ -126,6 +126,10 @@ pub(super) const SAMPLES: [(&str, &str); 29] = [
         "access-log",
         "h1 - - [14/Jul/2017:02:40:00 +0000] \"GET /a?x=1 HTTP/1.1\" 200 512\nh2 - bob [14/Jul/2017:04:40:01 +0200] \"GET /b\"c HTTP/1.1\" 404 - \"-\" \"Mozilla/5.0 (X11)\"\n",
     ),
+    ("aiperf", language_models::AIPERF),
+    ("guidellm", language_models::GUIDELLM),
+    ("vllm-bench", language_models::VLLM),
+    ("inference-perf", language_models::INFERENCE_PERF),
     ("instants", "# made by hand\n1500000000.25\n1500000000.5\n"),
     ("instants", "2017-07-14T02:40:00.250Z\n2017-07-14T02:40:00.500Z\n"),
     ("instants", "1500000000250\n1500000000500\n"),

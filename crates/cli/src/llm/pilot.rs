@@ -1,0 +1,118 @@
+//! Requests before the run: which model the server has, and how many words a token has.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use offered_events::{Event, Exchange, Outcome, RunId};
+use offered_experiment::{WorkloadSource, trace_sessions};
+use serde_json::Value;
+
+use super::workload::Draft;
+use crate::exit::Failure;
+use crate::input_file;
+
+/// Number of requests that measure lengths, and the distributions of their lengths.
+const REQUESTS: u64 = 4;
+const WORDS: &str = "uniform:16..512";
+const TOKENS: &str = "constant:1";
+
+/// How the server counts the words of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lengths {
+    pub(super) words_per_token: f64,
+    pub(super) overhead_tokens: u32,
+}
+
+impl Default for Lengths {
+    /// A word is a token, and the server adds none.
+    fn default() -> Self {
+        Self { words_per_token: 1.0, overhead_tokens: 0 }
+    }
+}
+
+impl Lengths {
+    /// As a message.
+    pub(super) fn text(&self) -> String {
+        format!("{:.3} words per token, {} tokens added to each prompt", self.words_per_token, self.overhead_tokens)
+    }
+
+    /// The line through prompts of these numbers of words and tokens, by least squares. The defaults if they do not determine one.
+    fn of(prompts: &[(f64, f64)]) -> Self {
+        let n = prompts.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| prompts.iter().map(of).sum::<f64>() / n;
+        let (words, tokens) = (mean(|prompt| prompt.0), mean(|prompt| prompt.1));
+        let spread: f64 = prompts.iter().map(|prompt| (prompt.0 - words).powi(2)).sum();
+        let together: f64 = prompts.iter().map(|prompt| (prompt.0 - words) * (prompt.1 - tokens)).sum();
+        let tokens_per_word = together / spread;
+        if !tokens_per_word.is_finite() || tokens_per_word <= 0.0 {
+            return Self::default();
+        }
+        let overhead = (tokens - tokens_per_word * words).round().max(0.0);
+        // As many digits as the workload needs.
+        let words_per_token = (1e4 / tokens_per_word).round() / 1e4;
+        Self { words_per_token, overhead_tokens: overhead as u32 }
+    }
+}
+
+/// The first model that the server lists.
+pub(super) fn model(draft: &Draft) -> Result<String, Failure> {
+    let (_, exchanges) = sessions(draft.models(), 1)?;
+    let body = exchanges.last().and_then(|exchange| exchange.received.as_ref()?.body.as_deref());
+    let list: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
+    let first = list.as_ref().and_then(|list| list["data"][0]["id"].as_str());
+    first.map(str::to_owned).ok_or_else(|| Failure::input("the server lists no models at /models; add --model NAME"))
+}
+
+/// How the server counts the tokens of prompts.
+pub(super) fn lengths(draft: &Draft) -> Result<Lengths, Failure> {
+    let (events, _) = sessions(draft.pilot(WORDS, TOKENS), REQUESTS)?;
+    let counted = |event: &Event| {
+        let stream = event.stream.as_ref()?;
+        Some((stream.tokens_intended? as f64, stream.tokens_in? as f64))
+    };
+    let prompts: Vec<(f64, f64)> = events.iter().filter_map(counted).collect();
+    if prompts.is_empty() {
+        return Err(Failure::input(
+            "the server does not count tokens (usage, stream_options.include_usage); add --no-pilot",
+        ));
+    }
+    Ok(Lengths::of(&prompts))
+}
+
+/// Sends one request after another.
+fn sessions(text: String, requests: u64) -> Result<(Vec<Event>, Vec<Exchange>), Failure> {
+    let source = WorkloadSource::new("the first requests".to_owned(), text, input_file::beside(None));
+    let workload = source.parse(&source.text).map_err(Failure::input)?;
+    // A signal ends the process: nothing is recorded yet.
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut exchanges = Vec::new();
+    let run = RunId::of(offered_io::unix_now());
+    let events = trace_sessions(&workload, &run, requests, stop, |exchange| exchanges.push(exchange))?;
+    match events.iter().find(|event| event.outcome != Outcome::Ok) {
+        Some(failed) => {
+            let received = exchanges.iter().rev().find_map(|exchange| exchange.received.as_ref()?.body.as_deref());
+            let said = received.filter(|_| failed.status >= 400).map(|body| format!(": {}", body.trim()));
+            let status = if failed.status > 0 { format!(" (status {})", failed.status) } else { String::new() };
+            let path = workload.requests()[0].path().as_str();
+            let why =
+                said.unwrap_or_else(|| failed.error.as_ref().map_or_else(String::new, |error| format!(": {error}")));
+            Err(Failure::stopped(format!("{path}: {}{status}{why}", failed.outcome.name())))
+        }
+        None => Ok((events, exchanges)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_through_the_counted_prompts() {
+        let of = |prompts: &[(f64, f64)]| Lengths::of(prompts);
+        let line = of(&[(16.0, 32.0), (100.0, 137.0), (512.0, 652.0)]);
+        assert_eq!(line, Lengths { words_per_token: 0.8, overhead_tokens: 12 });
+        assert_eq!(of(&[(16.0, 16.0), (512.0, 512.0)]), Lengths::default());
+        assert_eq!(of(&[(16.0, 20.0)]), Lengths::default());
+        assert_eq!(of(&[(16.0, 20.0), (20.0, 16.0)]), Lengths::default());
+    }
+}

@@ -1,0 +1,400 @@
+//! Prompts for language models: texts of a drawn number of tokens.
+//!
+//! No tokenizer is needed. Texts have a number of words, and a workload states how many words make a token: common English words are a token each in
+//! most vocabularies. The server counts what it was sent, and a run reports the difference.
+
+use std::sync::Arc;
+
+use offered_base::InvalidValue;
+use offered_base::random::{Seed, Stream};
+
+use crate::script::{Draw, data};
+
+/// A source of prompts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// The distribution of the number of tokens, without a shared prefix.
+    pub tokens: Draw,
+    /// A beginning that many prompts share.
+    pub prefix: Option<SharedPrefix>,
+    /// The text that prompts are taken from; `None`: random common words.
+    pub corpus: Option<Corpus>,
+    /// Number of words in a token, above zero.
+    pub words_per_token: f64,
+    /// Number of tokens that the server adds to each prompt, such as those of its chat template.
+    pub overhead_tokens: u32,
+}
+
+/// A beginning that the prompts of a group share, so that the server can take it from a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedPrefix {
+    /// Its length.
+    pub tokens: u32,
+    /// Number of different beginnings; each is equally likely.
+    pub groups: u32,
+}
+
+/// The words of a text file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corpus {
+    /// The file name in the workload.
+    pub file: String,
+    /// The words, or the reason why the file cannot be read.
+    pub words: Result<Arc<[Box<str>]>, String>,
+}
+
+impl Corpus {
+    /// The words of `text`.
+    pub(crate) fn words(text: &str) -> Result<Arc<[Box<str>]>, String> {
+        let words: Arc<[Box<str>]> = text.split_whitespace().map(Box::from).collect();
+        if words.is_empty() { Err("it has no words".to_owned()) } else { Ok(words) }
+    }
+}
+
+/// Which prompt: of this variable, session and draw.
+#[derive(Clone, Copy, Debug)]
+pub struct PromptKey {
+    /// The seed of the workload.
+    pub seed: Seed,
+    /// The number of the variable.
+    pub variable: u16,
+    /// The session.
+    pub session: u64,
+    /// The number of the draw in the session.
+    pub draw: u32,
+}
+
+impl Prompt {
+    /// Checks that a prompt can be drawn.
+    pub(crate) fn check(&self) -> Result<(), InvalidValue> {
+        if !(self.words_per_token > 0.0 && self.words_per_token.is_finite()) {
+            return Err(InvalidValue::new("words_per_token must be above zero"));
+        }
+        if self.prefix.is_some_and(|prefix| prefix.groups == 0 || prefix.tokens == 0) {
+            return Err(InvalidValue::new("a prefix has at least one token, and there is at least one group"));
+        }
+        Ok(())
+    }
+
+    /// The intended number of tokens of a prompt, with its prefix; at least one.
+    pub fn tokens(&self, key: PromptKey) -> u64 {
+        let own = self.own_tokens(key).max(u64::from(self.overhead_tokens) + 1);
+        own + self.prefix.map_or(0, |prefix| u64::from(prefix.tokens))
+    }
+
+    fn own_tokens(&self, key: PromptKey) -> u64 {
+        let drawn = self.tokens.text(key.seed, key.variable, key.session, key.draw);
+        drawn.parse().map_or(1.0, |tokens: f64| tokens.round()) as u64
+    }
+
+    /// The text of a prompt.
+    ///
+    /// # Errors
+    /// The corpus cannot be read.
+    pub fn text(&self, key: PromptKey) -> Result<String, String> {
+        // Lengths, words and prefixes have streams of their own.
+        let stream = |purpose: u64, session, draw| data(Seed(key.seed.0 ^ purpose), key.variable, session, draw);
+        let mut words = stream(0x7_0000, key.session, key.draw);
+        let mut text = String::new();
+        if let Some(SharedPrefix { tokens, groups }) = self.prefix {
+            let group = words.below(groups.into());
+            self.append(&mut text, tokens.into(), &mut stream(0x9_0000, group, u32::MAX))?;
+        }
+        let own = self.own_tokens(key).saturating_sub(self.overhead_tokens.into());
+        self.append(&mut text, own.max(1), &mut words)?;
+        Ok(text)
+    }
+
+    /// Appends the words of this number of tokens: random ones, or consecutive ones of the corpus.
+    fn append(&self, text: &mut String, tokens: u64, random: &mut Stream) -> Result<(), String> {
+        let words = ((tokens as f64 * self.words_per_token).round() as u64).max(1);
+        let corpus = match &self.corpus {
+            Some(Corpus { file, words }) => Some(words.as_ref().map_err(|reason| format!("{file}: {reason}"))?),
+            None => None,
+        };
+        let begin = corpus.map_or(0, |corpus| random.below(corpus.len() as u64));
+        for nth in 0..words {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(match corpus {
+                Some(corpus) => &corpus[((begin + nth) % corpus.len() as u64) as usize],
+                None => COMMON[random.below(COMMON.len() as u64) as usize],
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Common English words that are one token in most vocabularies.
+const COMMON: [&str; 186] = [
+    "the",
+    "of",
+    "and",
+    "to",
+    "in",
+    "is",
+    "you",
+    "that",
+    "it",
+    "he",
+    "was",
+    "for",
+    "on",
+    "are",
+    "as",
+    "with",
+    "his",
+    "they",
+    "at",
+    "be",
+    "this",
+    "have",
+    "from",
+    "or",
+    "one",
+    "had",
+    "by",
+    "word",
+    "but",
+    "not",
+    "what",
+    "all",
+    "were",
+    "we",
+    "when",
+    "your",
+    "can",
+    "said",
+    "there",
+    "use",
+    "an",
+    "each",
+    "which",
+    "she",
+    "do",
+    "how",
+    "their",
+    "if",
+    "will",
+    "up",
+    "other",
+    "about",
+    "out",
+    "many",
+    "then",
+    "them",
+    "these",
+    "so",
+    "some",
+    "her",
+    "would",
+    "make",
+    "like",
+    "him",
+    "into",
+    "time",
+    "has",
+    "look",
+    "two",
+    "more",
+    "write",
+    "go",
+    "see",
+    "number",
+    "no",
+    "way",
+    "could",
+    "people",
+    "my",
+    "than",
+    "first",
+    "water",
+    "been",
+    "call",
+    "who",
+    "its",
+    "now",
+    "find",
+    "long",
+    "down",
+    "day",
+    "did",
+    "get",
+    "come",
+    "made",
+    "may",
+    "part",
+    "over",
+    "new",
+    "sound",
+    "take",
+    "only",
+    "little",
+    "work",
+    "know",
+    "place",
+    "year",
+    "live",
+    "me",
+    "back",
+    "give",
+    "most",
+    "very",
+    "after",
+    "thing",
+    "our",
+    "just",
+    "name",
+    "good",
+    "man",
+    "think",
+    "say",
+    "great",
+    "where",
+    "help",
+    "through",
+    "much",
+    "before",
+    "line",
+    "right",
+    "too",
+    "mean",
+    "old",
+    "any",
+    "same",
+    "tell",
+    "boy",
+    "follow",
+    "came",
+    "want",
+    "show",
+    "also",
+    "around",
+    "form",
+    "three",
+    "small",
+    "set",
+    "put",
+    "end",
+    "does",
+    "another",
+    "well",
+    "large",
+    "must",
+    "big",
+    "even",
+    "such",
+    "because",
+    "turn",
+    "here",
+    "why",
+    "ask",
+    "went",
+    "men",
+    "read",
+    "need",
+    "land",
+    "different",
+    "home",
+    "us",
+    "move",
+    "try",
+    "kind",
+    "hand",
+    "picture",
+    "again",
+    "change",
+    "off",
+    "play",
+    "air",
+    "away",
+    "animal",
+    "house",
+    "point",
+    "page",
+    "letter",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Workload;
+    use crate::script::Source;
+
+    fn prompt(source: &str) -> Result<Prompt, String> {
+        let text = format!(
+            "duration = \"1s\"\narrivals.open.rate = \"1/s\"\nvariables.prompt = {{ {source} }}\n[[request]]\npost = \"/\"\nbody = '\"{{{{prompt}}}}\"'\n"
+        );
+        let file = |name: &str| match name {
+            "book.txt" => Ok(b"one two\nthree four five".to_vec()),
+            _ => Err("no such file".to_owned()),
+        };
+        let workload = Workload::parse(&text, "w.toml", &file).map_err(|mistake| mistake.to_string())?;
+        let again = Workload::parse(&workload.to_string(), "w.toml", &file).unwrap();
+        assert_eq!(again.variables(), workload.variables(), "{workload}");
+        match &workload.variables()[0].source {
+            Source::Prompt(prompt) => Ok(prompt.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn key(session: u64) -> PromptKey {
+        PromptKey { seed: Seed(7), variable: 0, session, draw: 3 }
+    }
+
+    #[test]
+    fn a_prompt_has_the_drawn_number_of_tokens() {
+        let words = |text: &str| text.split(' ').count() as u64;
+        let plain = prompt("prompt = \"lognormal:600,1\"").unwrap();
+        let lengths: Vec<u64> = (0..500).map(|session| plain.tokens(key(session))).collect();
+        let mean = lengths.iter().sum::<u64>() as f64 / 500.0;
+        assert!((500.0..700.0).contains(&mean) && lengths.iter().min() < lengths.iter().max(), "{mean}");
+        for session in 0..50 {
+            let text = plain.text(key(session)).unwrap();
+            assert_eq!(words(&text), plain.tokens(key(session)));
+            assert_eq!(text, plain.text(key(session)).unwrap(), "it follows from the seed");
+        }
+        assert_ne!(plain.text(key(1)), plain.text(key(2)));
+        let scaled = prompt("prompt = \"constant:100\", words_per_token = 0.5, overhead_tokens = 20").unwrap();
+        assert_eq!((scaled.tokens(key(1)), words(&scaled.text(key(1)).unwrap())), (100, 40));
+        let short = prompt("prompt = \"constant:5\", overhead_tokens = 20").unwrap();
+        assert_eq!((short.tokens(key(1)), words(&short.text(key(1)).unwrap())), (21, 1));
+    }
+
+    #[test]
+    fn groups_share_a_prefix() {
+        let shared = prompt("prompt = \"constant:10\", prefix = { tokens = 50, groups = 4 }").unwrap();
+        let begins: std::collections::BTreeSet<String> = (0..100)
+            .map(|session| {
+                let text = shared.text(key(session)).unwrap();
+                assert_eq!(text.split(' ').count(), 60);
+                text.split(' ').take(50).collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        assert_eq!((begins.len(), shared.tokens(key(1))), (4, 60));
+    }
+
+    #[test]
+    fn a_corpus_is_quoted_from_a_random_place_on() {
+        let corpus = prompt("prompt = \"constant:4\", corpus = \"book.txt\"").unwrap();
+        let texts: std::collections::BTreeSet<String> =
+            (0..100).map(|session| corpus.text(key(session)).unwrap()).collect();
+        assert!(texts.len() == 5 && texts.contains("four five one two"), "{texts:?}");
+        let missing = prompt("prompt = \"constant:4\", corpus = \"none.txt\"").unwrap();
+        assert_eq!(missing.text(key(1)), Err("none.txt: no such file".to_owned()));
+    }
+
+    #[test]
+    fn mistakes_are_reported() {
+        for (source, message) in [
+            ("prompt = \"constant:4\", words_per_token = 0", "words_per_token"),
+            ("prompt = \"constant:4\", prefix = { tokens = 5, groups = 0 }", "groups"),
+            ("prompt = \"soon:4\"", "is not a distribution of numbers"),
+            ("uuid = true, corpus = \"book.txt\"", "goes with prompt"),
+        ] {
+            let mistake = prompt(source).unwrap_err();
+            assert!(mistake.contains(message), "{source}: {mistake}");
+        }
+    }
+}
