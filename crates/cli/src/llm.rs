@@ -11,7 +11,8 @@ use clap::Parser;
 use offered_base::{Nanos, Rate};
 use offered_workload::Url;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::output::{out, status};
 use crate::run;
 
@@ -35,6 +36,7 @@ Exit codes: as of `offered run`.";
 /// Load a language model server: time to first token, time per token, goodput
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
 pub(crate) struct Args {
     /// Base URL of the OpenAI-compatible API, such as http://127.0.0.1:8000/v1
     url: String,

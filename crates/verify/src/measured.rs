@@ -326,7 +326,9 @@ impl<'a> Measurements<'a> {
         let mut collected = BatchedTimesBuilder::default();
         self.each(label, |event| {
             if let Some(part) = self.part(event.intended).filter(|_| event.outcome == Outcome::Ok) {
-                times(event).into_iter().for_each(|time| collected.add(part, Some(time)));
+                for time in times(event) {
+                    collected.add(part, Some(time));
+                }
             }
         })?;
         Ok(collected.sorted())

@@ -8,7 +8,7 @@ use offered_experiment::{WorkloadSource, trace_sessions};
 use serde_json::Value;
 
 use super::workload::Draft;
-use crate::exit::Failure;
+use crate::failure::Failure;
 use crate::input_file;
 
 /// Number of requests that measure lengths, and the distributions of their lengths.

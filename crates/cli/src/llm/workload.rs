@@ -7,7 +7,7 @@ use toml_edit::{InlineTable, value};
 
 use super::Args;
 use super::pilot::Lengths;
-use crate::exit::Failure;
+use crate::failure::Failure;
 
 /// A response may wait long in the queue of a server.
 const RESPONSE_TIMEOUT: &str = "10m";

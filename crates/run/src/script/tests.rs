@@ -48,6 +48,7 @@ fn response(headers: &[(&str, &str)], body: &[u8]) -> Response {
         size: body.len() as u64,
         body_limit: usize::MAX,
         rows: 0,
+        stream: None,
     }
 }
 

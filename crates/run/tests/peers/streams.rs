@@ -38,7 +38,9 @@ fn chunk(delta: &str, finish: &str) -> String {
 /// Passes the pieces of the body to `send`, at their times. Returns whether the body is complete.
 fn body(end: End, mut send: impl FnMut(&str) -> io::Result<()>) -> io::Result<bool> {
     let (_never, pause) = mpsc::channel::<()>();
-    let mut wait = |time: Nanos| drop(pause.recv_timeout(Duration::from_nanos(time.0)));
+    let wait = |time: Nanos| {
+        let _ = pause.recv_timeout(Duration::from_nanos(time.0));
+    };
     send(&chunk("\"role\":\"assistant\",\"content\":\"\"", "null"))?;
     wait(FIRST);
     if matches!(end, End::RoleOnly) {

@@ -1,4 +1,4 @@
-//! Per-request results of the load generators for language models: AIPerf, guidellm, vLLM's `bench serve` and inference-perf.
+//! Per-request results of the load generators for language models: `AIPerf`, `guidellm`, vLLM's `bench serve` and `inference-perf`.
 //!
 //! All of them record instants of sending, and what arrived of a stream. Only guidellm records when a request should have been sent.
 
@@ -14,7 +14,7 @@ use super::{Content, Reader};
 use crate::error::Error;
 use crate::open::ReadOptions;
 
-/// AIPerf's `profile_export.jsonl`.
+/// `profile_export.jsonl` of `AIPerf`.
 pub(super) static AIPERF: Reader = Reader {
     name: "aiperf",
     sniff: |head| head.json_line(&["metadata", "metrics"]) && head.contains("\"request_start_ns\""),

@@ -233,7 +233,7 @@ impl WarningKind {
                 "the certificate of the target was not verified (insecure): the responses may come from another server"
                     .to_owned()
             }
-            Self::TooFewRequests { reason, .. } => reason.clone(),
+            Self::TooFewRequests { reason, .. } | Self::NotPoisson { reason, .. } => reason.clone(),
             Self::FewGaps { gaps, .. } => format!(
                 "{gaps} gaps determine the CoV only to ±{:.2}: smaller deviations are not detected",
                 1.96 / (*gaps as f64).sqrt()
@@ -247,7 +247,6 @@ impl WarningKind {
                 "the file does not contain the thread of each request, so the CoV by number of threads is not available"
                     .to_owned()
             }
-            Self::NotPoisson { reason, .. } => reason.clone(),
             Self::UsersMostlyWaiting { rort } => format!(
                 "users spend {:.0} % of their time waiting for responses (RoRT {rort:.2}): their requests follow the server, \
                  and users queue behind slow responses",

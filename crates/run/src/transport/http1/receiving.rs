@@ -180,7 +180,6 @@ impl Http1 {
             } else {
                 exchange.response.read::<false>(bytes)
             };
-            let is_over = E::KEEPS_RESPONSE && exchange.response.stream().is_some_and(|stream| stream.is_over());
             if holds_body && exchange.response.status() > 0 {
                 (exchange.event.first_byte, exchange.event.reading_lateness) = (Some(now), late);
                 sink.first_byte(&exchange.event);
@@ -192,10 +191,6 @@ impl Http1 {
                 return taken;
             }
             match progress {
-                Ok(Progress::More) if is_over => {
-                    self.finish(key, false, (now, late), sink);
-                    return taken;
-                }
                 Ok(Progress::More) if drained && !to_the_end => return taken,
                 Ok(Progress::More) => {}
                 Ok(Progress::Done { keep }) => {

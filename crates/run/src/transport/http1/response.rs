@@ -149,7 +149,14 @@ impl ResponseReader {
     ///
     /// # Errors
     /// The bytes are not HTTP, contradict each other, or continue after the end of the response.
-    pub(crate) fn read<const KEEP: bool>(&mut self, mut input: &[u8]) -> Result<Progress, Malformed> {
+    pub(crate) fn read<const KEEP: bool>(&mut self, input: &[u8]) -> Result<Progress, Malformed> {
+        let progress = self.read_framed::<KEEP>(input)?;
+        // The client ends some streams before the response ends.
+        let is_over = KEEP && progress == Progress::More && self.stream().is_some_and(|stream| stream.is_over());
+        Ok(if is_over { Progress::Done { keep: false } } else { progress })
+    }
+
+    fn read_framed<const KEEP: bool>(&mut self, mut input: &[u8]) -> Result<Progress, Malformed> {
         loop {
             match self.state {
                 State::Head => match self.head::<KEEP>(input)? {

@@ -52,6 +52,7 @@ impl Client<Vec<Completion>> for Fake {
             size: body.len() as u64,
             body_limit: outgoing.body_limit,
             rows: 0,
+            stream: None,
         };
         let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
         completions.push(Completion::Done(event, Some(Box::new(response))));

@@ -3,7 +3,7 @@
 use super::shapes::{T0, after, sample};
 use super::*;
 
-/// One line of AIPerf's records, by phase, start and end (ms), metrics and error.
+/// Three lines of `AIPerf`: of the warm-up, of a successful and of a failed request.
 pub(super) const AIPERF: &str = r#"{"metadata":{"session_num":0,"turn_index":0,"request_start_ns":1499999999000000000,"request_ack_ns":null,"request_end_ns":1499999999500000000,"benchmark_phase":"warmup","was_cancelled":false},"metrics":{},"error":null}
 {"metadata":{"session_num":45,"x_request_id":"7609a2e7","turn_index":1,"request_start_ns":1500000000000000000,"request_ack_ns":1500000000030000000,"request_end_ns":1500000000100000000,"worker_id":"worker_1","benchmark_phase":"profiling","was_cancelled":false,"cancellation_time_ns":null},"metrics":{"input_sequence_length":{"value":550,"unit":"tokens"},"time_to_first_token":{"value":50.0,"unit":"ms"},"inter_chunk_latency":{"value":[20.0,30.0],"unit":"ms"},"output_sequence_length":{"value":3,"unit":"tokens"}},"error":null}
 {"metadata":{"session_num":46,"turn_index":0,"request_start_ns":1500000000200000000,"request_ack_ns":null,"request_end_ns":1500000000210000000,"benchmark_phase":"profiling","was_cancelled":false},"metrics":{"error_isl":{"value":550,"unit":"tokens"}},"error":{"code":503,"type":"ServerError","message":"busy"}}
