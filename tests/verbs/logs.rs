@@ -15,8 +15,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The document for these arguments of `offered logs`.
+/// The document for these arguments of `offered logs`, without the comparison of the models, which takes seconds.
 fn json(folder: &Path, args: &[&str]) -> Value {
+    compared_json(folder, &[args, &["--no-compare"]].concat())
+}
+
+/// The document for these arguments of `offered logs`.
+fn compared_json(folder: &Path, args: &[&str]) -> Value {
     let output = offered(folder, &[&["logs", "--json"], args].concat());
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -115,7 +120,7 @@ fn compressed_split_or_piped_logs_give_the_same_result() {
         assert_eq!(json(folder.path(), args), whole, "{args:?}");
     }
     for input in [site.as_bytes(), &gz(site.as_bytes())] {
-        let output = piped(folder.path(), &["logs", "-", "--json"], input);
+        let output = piped(folder.path(), &["logs", "-", "--json", "--no-compare"], input);
         assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), whole);
     }
     for (option, value) in [("--session-timeout", "auto"), ("--trace", "t")] {
@@ -140,7 +145,8 @@ fn a_file_split_among_threads_gives_the_same_result() {
     assert!(log.len() > 50 << 20);
     let folder = folder(&[("a.log", log.as_bytes())]);
     let said = |threads: &str| {
-        let output = offered(folder.path(), &["logs", "a.log", "--json", "--labels", "--threads", threads]);
+        let output =
+            offered(folder.path(), &["logs", "a.log", "--json", "--labels", "--no-compare", "--threads", threads]);
         (text(&output.stdout), text(&output.stderr))
     };
     let one = said("1");
@@ -208,7 +214,7 @@ fn the_knee_timeout_separates_think_times_from_new_visits() {
 #[test]
 fn the_three_models_are_compared_at_the_same_load() {
     let folder = folder(&[("a.log", site().as_bytes())]);
-    let found = json(folder.path(), &["a.log", "--load", "0.5", "--service-from", "bytes"]);
+    let found = compared_json(folder.path(), &["a.log", "--load", "0.5", "--service-from", "bytes"]);
     let others = &found["model_comparison"];
     assert_eq!((&others["load"], others["models"].as_array().unwrap().len()), (&0.5.into(), 3));
     // 1080 requests in 7211 s at load 0.5, all of one size.
@@ -233,8 +239,8 @@ fn the_three_models_are_compared_at_the_same_load() {
     // Product form: the mean under processor sharing is that of the open system.
     let ratio = &model("open")["ps"]["mean_ratio"];
     assert!(ratio["low"] == ratio["high"] && (ratio["value"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{ratio}");
-    let shown = text(&offered(folder.path(), &["logs", "a.log", "--discipline", "ps"]).stdout);
-    assert!(shown.contains("one server with load 0.7 (--load)") && !shown.contains("fcfs "), "{shown}");
+    let shown = text(&offered(folder.path(), &["logs", "a.log", "--discipline", "ps", "--load", "0.3"]).stdout);
+    assert!(shown.contains("one server with load 0.3 (--load)") && !shown.contains("fcfs "), "{shown}");
 }
 
 /// Requests of a site to a server that responds at once, as a Squid log; a session is a client.
@@ -292,7 +298,7 @@ fn the_interval_of_the_ratio_decides_on_a_site_of_each_model() {
         ("closed = { users = 150, think = { exponential = \"60s\" } }", "3h", "closed"),
     ] {
         let folder = folder(&[("a.log", squid_log(7, duration, arrivals).as_bytes())]);
-        let found = json(folder.path(), &["a.log", "--quiet", "--discipline", "fcfs"]);
+        let found = compared_json(folder.path(), &["a.log", "--quiet", "--discipline", "fcfs", "--load", "0.4"]);
         assert_eq!(found["recommendation"]["model"], recommended, "{arrivals}: {found}");
     }
 }
@@ -311,7 +317,7 @@ fn several_sites_are_one_table() {
     let all = offered(folder.path(), &[&args[..], &["--json"]].concat());
     let all: Value = serde_json::from_slice(&all.stdout).unwrap();
     assert_eq!((&all["schema"], all["sites"].as_array().unwrap().len()), (&"offered.logs.each/1".into(), 3));
-    assert_eq!(all["sites"][0]["analysis"], json(folder.path(), &["a.log", "--no-compare"]));
+    assert_eq!(all["sites"][0]["analysis"], json(folder.path(), &["a.log"]));
     assert!(refusal(folder.path(), &["a.log", "--each", "--trace", "t"]).contains("--trace"));
 }
 
@@ -339,18 +345,6 @@ fn response_sizes_are_used_only_with_service_from_bytes() {
     let bytes = json(folder.path(), &["a.log", "--session-timeout", "60s", "--service-from", "bytes"]);
     assert_eq!((&bytes["paper_rule"]["model"], &bytes["scv_source"]), (&"closed".into(), &"bytes".into()));
     assert_eq!(bytes["paper_rule"]["cutoffs"], serde_json::json!([20.0, 40.0]));
-    // The recommended model agrees with the partly-open one in every cell of the table.
-    for found in [&found, &bytes] {
-        let recommended = &found["recommendation"]["model"];
-        let models = found["model_comparison"]["models"].as_array().unwrap();
-        let model = models.iter().find(|model| model["model"] == *recommended).unwrap();
-        for ratio in
-            ["fcfs", "ps"].iter().flat_map(|policy| [&model[policy]["mean_ratio"], &model[policy]["p95_ratio"]])
-        {
-            let ends = ["low", "high"].map(|end| ratio[end].as_f64().unwrap());
-            assert!(ends.iter().all(|end| (end - 1.0).abs() <= 0.1), "{recommended} {model}");
-        }
-    }
 }
 
 #[test]
@@ -402,7 +396,7 @@ fn few_sessions_give_a_warning() {
 fn written_workloads_and_traces_can_be_run_and_simulated() {
     let folder = folder(&[("a.log", site_of(2000).as_bytes())]);
     for model in ["open", "partly-open", "closed"] {
-        let args = ["logs", "a.log", "--workload", "w.toml", "--model", model, "--trace", "day.trace"];
+        let args = ["logs", "a.log", "--workload", "w.toml", "--model", model, "--no-compare", "--trace", "day.trace"];
         let output = offered(folder.path(), &args);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let output = offered(folder.path(), &["run", "w.toml", "--dry-run"]);
@@ -469,7 +463,7 @@ fn too_many_requests_are_replaced_by_the_first_of_their_label() {
         log.push_str(&line(i / 10, "10.0.0.1", &format!("GET /{}?q={i}", ["a", "b"][i as usize % 2]), 200, "-"));
     }
     let folder = folder(&[("a.log", log.as_bytes())]);
-    let output = offered(folder.path(), &["logs", "a.log", "--trace", "t"]);
+    let output = offered(folder.path(), &["logs", "a.log", "--trace", "t", "--no-compare"]);
     let said = text(&output.stderr);
     assert!(said.contains("the trace is not exact: 598 entries are requests beyond the first 60000"), "{said}");
     assert!(text(&output.stdout).contains("60600 entries of 1 sessions, 60002 distinct requests"), "{output:?}");
@@ -519,7 +513,7 @@ fn hostile_lines_are_escaped_everywhere() {
     log.push('\n');
     let name = "a\u{1b}[2J.log";
     let folder = folder(&[(name, log.as_bytes())]);
-    let args = [name, "--labels", "--workload", "w.toml", "--trace", "t"];
+    let args = [name, "--labels", "--workload", "w.toml", "--trace", "t", "--no-compare"];
     for more in [&[][..], &["--json"]] {
         let output = offered(folder.path(), &[&["logs"], &args[..], more].concat());
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));

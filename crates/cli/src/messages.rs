@@ -58,7 +58,9 @@ pub(crate) fn read_error(error: &Error) -> String {
 /// A warning about a simulation, with the flags that help.
 pub(crate) fn simulation_warning(doubt: &SimulationWarning) -> String {
     match doubt {
-        SimulationWarning::TooFewRequests { needed, .. } => format!("{} (--jobs {needed})", doubt.message()),
+        SimulationWarning::TooFewRequests { needed, .. } | SimulationWarning::RareSizes { needed, .. } => {
+            format!("{} (--jobs {needed})", doubt.message())
+        }
         SimulationWarning::Imprecise { .. } => format!("{} (--until-precision)", doubt.message()),
         other => other.message(),
     }

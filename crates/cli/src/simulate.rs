@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use offered_experiment::document::simulate::{Document, Simulated};
 use offered_experiment::{Point, VariedField, parallel, points, simulation};
+use offered_schedule::Sessions;
 use offered_simulate::Stop;
 
 use crate::csv;
@@ -97,11 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         (_, Some(precision)) => Stop::Precision(precision),
         _ => Stop::Duration,
     };
-    let results: Vec<Simulated> = match (&args.output, &points[..]) {
-        (Some(out), [point, ..]) => vec![Ok(simulation::simulate_point_into(point, args.load, stop, out)?)],
-        (None, [point]) => vec![Ok(simulation::simulate_point(point, args.load, stop)?)],
-        _ => all(&points, args, stop)?,
-    };
+    let results = simulated(&points, args, stop)?;
     for (point, result) in points.iter().zip(&results) {
         let name = if points.len() > 1 { format!("{}: ", point.name()) } else { String::new() };
         match result {
@@ -127,6 +124,33 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         out!(no newline: "{}", table::many(&points, &results));
     }
     Ok(Exit::Done)
+}
+
+/// The results of all points; shows a status line on a terminal while the think time for a load is searched.
+fn simulated(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
+    let searches = points.iter().any(|point| searches_load(args, point)) && std::io::stderr().is_terminal();
+    if searches {
+        status!(no newline: "searching the think time for the load ...");
+    }
+    let results = match (&args.output, points) {
+        (Some(out), [point, ..]) => {
+            simulation::simulate_point_into(point, args.load, stop, out).map(|one| vec![Ok(one)]).map_err(Failure::from)
+        }
+        (None, [point]) => {
+            simulation::simulate_point(point, args.load, stop).map(|one| vec![Ok(one)]).map_err(Failure::from)
+        }
+        _ => all(points, args, stop),
+    };
+    if searches {
+        status!(no newline: "\r\u{1b}[K");
+    }
+    results
+}
+
+/// Whether simulations search the think time of closed users for the load of this point, which takes seconds.
+fn searches_load(args: &Args, point: &Point) -> bool {
+    let closed = matches!(point.workload.sessions(), Sessions::Closed(_));
+    closed && (point.load.is_some() || args.load.is_some())
 }
 
 /// Simulates all points in parallel. Each depends only on its workload, so order and number of threads do not matter.

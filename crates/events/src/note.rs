@@ -236,6 +236,17 @@ pub enum SimulationWarning {
         /// Number of independent batches that the run corresponds to.
         effective_batches: f64,
     },
+    /// The largest service demands are so rare that a run of this length does not determine the mean.
+    RareSizes {
+        /// Number of completed requests that were counted.
+        completed: u64,
+        /// Number of requests from which the mean has an interval.
+        needed: u64,
+    },
+    /// The fourth moment of the service distribution (for some disciplines, the second) is infinite: the mean has no interval.
+    NoMeanInterval,
+    /// The second moment of the service distribution is infinite, and with this discipline the mean response time is too.
+    InfiniteMean,
     /// The confidence interval of the mean response time is wide.
     Imprecise {
         /// Half-width of the interval, as a fraction of the mean.
@@ -282,6 +293,11 @@ impl SimulationWarning {
             Self::CorrelatedBatches { effective_batches } => format!(
                 "batches are correlated and correspond to only {effective_batches:.0} independent ones, so intervals may be too narrow; simulate longer"
             ),
+            Self::RareSizes { completed, needed } => format!(
+                "the largest service demands are so rare that {completed} requests do not determine the mean, which therefore has no interval; simulate at least {needed}, or use `plan solve`"
+            ),
+            Self::NoMeanInterval => "the service distribution has a tail so heavy that the mean has no confidence interval, however long the simulation; use percentiles, `plan solve`, or limit the sizes with `within`".to_owned(),
+            Self::InfiniteMean => "the mean response time is infinite: requests wait for others with a service time of infinite variance; use percentiles, another discipline such as ps, or limit the sizes with `within`".to_owned(),
             Self::Imprecise { relative_half_width } => format!(
                 "the mean response time is known only to {:.1} %; simulate longer, or until a precision is reached",
                 100.0 * relative_half_width

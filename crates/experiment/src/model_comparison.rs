@@ -157,7 +157,7 @@ impl Cell<'_> {
                 ComparisonRow {
                     think_s: simulated.think,
                     rate_per_s: Some(summary.throughput.value),
-                    response_s: Some(response.value),
+                    response_s: finite(response.value),
                     method: Some("simulation".to_owned()),
                     source: Some("offered simulate".to_owned()),
                     assumption: answer.assumption.clone(),

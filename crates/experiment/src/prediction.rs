@@ -153,7 +153,7 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
             Prediction {
                 model: format!("{}, {}", answer.model, answer.discipline),
                 source: format!("{} requests after a warm-up of {}", summary.jobs, summary.warm_up),
-                mean_ms: Some(response.mean.value * 1e3),
+                mean_ms: Some(response.mean.value * 1e3).filter(|mean| mean.is_finite()),
                 interval_ms: response
                     .mean
                     .low
@@ -161,7 +161,7 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
                     .then_some((response.mean.low * 1e3, response.mean.high * 1e3)),
                 percentiles_ms: points.map(|(p, estimate)| [p, estimate.value * 1e3]).to_vec(),
                 throughput_per_s: Some(summary.throughput.value),
-                in_system: Some(summary.in_system.value),
+                in_system: Some(summary.in_system.value).filter(|number| number.is_finite()),
                 ..nothing
             }
         }

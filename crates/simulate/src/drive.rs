@@ -22,6 +22,7 @@ pub struct ServiceDemands {
     distributions: Vec<Distribution>,
     mean: f64,
     second_moment: f64,
+    fourth_moment: f64,
 }
 
 impl ServiceDemands {
@@ -47,12 +48,21 @@ impl ServiceDemands {
             shares.iter().zip(&distributions).map(|(share, distribution)| share * moment(distribution)).sum()
         };
         let (mean, second_moment) = (expect(Distribution::mean), expect(Distribution::second_moment));
+        let fourth_moment = expect(Distribution::fourth_moment);
         if mean == 0.0 {
             return Err(InvalidValue::new(
                 "all service demands are zero; give the service distribution a mean above zero",
             ));
         }
-        Ok(Self { seed: workload.seed(), mix: workload.mix(), works, distributions, mean, second_moment })
+        Ok(Self {
+            seed: workload.seed(),
+            mix: workload.mix(),
+            works,
+            distributions,
+            mean,
+            second_moment,
+            fourth_moment,
+        })
     }
 
     /// `E[S]` over all requests, seconds.
@@ -64,6 +74,11 @@ impl ServiceDemands {
     pub fn scv(&self) -> f64 {
         let scv = self.second_moment / (self.mean * self.mean) - 1.0;
         (scv.max(0.0) * 1e9).round() / 1e9
+    }
+
+    /// E\[S^2\] and E\[S^4\] over all requests, in powers of seconds.
+    pub(crate) fn second_and_fourth_moments(&self) -> [f64; 2] {
+        [self.second_moment, self.fourth_moment]
     }
 
     /// The distributions as workload files write them, without consecutive duplicates.

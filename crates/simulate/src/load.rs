@@ -190,7 +190,8 @@ impl Search<'_> {
         let by_rate = times(answer.summary.throughput, self.bottleneck);
         let most = users as f64 * self.bottleneck;
         let response = answer.summary.littles_law_response;
-        let by_response = (self.workload.flows().is_none() && self.unlimited).then(|| Estimate {
+        let is_known = self.workload.flows().is_none() && self.unlimited && response.low.is_finite();
+        let by_response = is_known.then(|| Estimate {
             value: most / (think + response.value),
             low: most / (think + response.high),
             high: most / (think + response.low),

@@ -85,6 +85,18 @@ impl ModelledServer {
         busy.map(|(_, mean, visits, servers)| mean * visits / f64::from(servers)).reduce(f64::max)
     }
 
+    /// Policy, number of servers, and E\[S^2\] and E\[S^4\] of the service times at each station.
+    pub(crate) fn second_and_fourth_moments(&self, demands: &ServiceDemands) -> Vec<(Policy, u32, [f64; 2])> {
+        let many = |(policy, station): &(Policy, Specified)| {
+            let service = station.server().service();
+            (*policy, station.server().servers(), [service.second_moment(), service.fourth_moment()])
+        };
+        match self.tour.is_empty() {
+            true => vec![(self.policy, self.config.servers, demands.second_and_fourth_moments())],
+            false => self.tour.iter().map(many).collect(),
+        }
+    }
+
     /// Number of servers; `None` where the number of busy servers does not follow from the number of jobs.
     pub fn counted_servers(&self) -> Option<u32> {
         (self.tour.is_empty() && self.policy != Policy::Infinite).then_some(self.config.servers)

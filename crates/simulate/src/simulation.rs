@@ -11,7 +11,7 @@ use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, Tee, dri
 use crate::modelled_server::ModelledServer;
 use crate::policy::DisciplineVisitor;
 use crate::statistics::{Statistics, StatisticsConfig, Summary, WarmUp};
-use crate::{Error, SimulationWarning};
+use crate::{Error, MeanInterval, SimulationWarning};
 
 /// When a simulation stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +59,8 @@ pub struct SimulationResult {
     pub ages: Option<(f64, f64)>,
     /// First attempts, all attempts and goodput; `None` in a workload without time limits and retries.
     pub attempts: Option<AttemptFigures>,
+    /// Whether the service distribution permits an interval of the mean.
+    pub mean_interval: MeanInterval,
     /// Warnings about the result, each with its fix.
     pub warnings: Vec<SimulationWarning>,
 }
@@ -86,7 +88,13 @@ pub fn simulate(
         _ => workload.clone().with_count(None)?.with_duration(Nanos::MAX)?,
     };
     let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
-    let (summary, ages, attempts) = modelled.build(run)??;
+    let (mut summary, ages, attempts) = modelled.build(run)??;
+    let mean_interval = MeanInterval::of(workload, &modelled, &demands, summary.jobs);
+    // A sample's warnings are judged by its own figures.
+    let little = summary.littles_law_response.value / summary.response.mean.value;
+    if mean_interval != MeanInterval::Exists {
+        summary.remove_mean_intervals(mean_interval == MeanInterval::InfiniteMean);
+    }
     let load_reached = match modelled.counted_servers() {
         Some(_) if attempts.is_some() => {
             let value = attempts.and_then(|attempts| attempts.utilisation).unwrap_or_default();
@@ -116,9 +124,10 @@ pub fn simulate(
         summary,
         ages,
         attempts,
+        mean_interval,
         warnings: Vec::new(),
     };
-    answer.warnings = crate::warnings::of(&answer, stop);
+    answer.warnings = crate::warnings::of(&answer, stop, little);
     Ok(answer)
 }
 

@@ -294,6 +294,29 @@ impl Statistics {
 }
 
 impl Summary {
+    /// Removes the intervals of the means that depend on responses; with `infinite`, these means are infinite.
+    pub(crate) fn remove_mean_intervals(&mut self, infinite: bool) {
+        let (low, high) = if infinite { (f64::INFINITY, f64::INFINITY) } else { (f64::NEG_INFINITY, f64::INFINITY) };
+        let of = |mean: &mut Estimate| {
+            (mean.low, mean.high) = (low, high);
+            if infinite {
+                mean.value = f64::INFINITY;
+            }
+        };
+        of(&mut self.response.mean);
+        of(&mut self.slowdown.mean);
+        of(&mut self.littles_law_response);
+        of(&mut self.in_system);
+        for (response, slowdown) in self.classes.iter_mut().flatten() {
+            of(&mut response.mean);
+            of(&mut slowdown.mean);
+        }
+        if let Some(sessions) = &mut self.sessions {
+            of(&mut sessions.duration.mean);
+            of(&mut sessions.waiting.mean);
+        }
+    }
+
     /// The summary of a run that is too short for intervals.
     fn without_intervals(self) -> Self {
         let open = |estimate: Estimate| Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..estimate };

@@ -13,9 +13,14 @@ use offered_store::{Cells, Column};
 
 use crate::table::{Table, clipped, paragraph};
 
+/// A mean, which may be infinite.
+fn mean(value: f64) -> String {
+    if value.is_infinite() { "infinite".to_owned() } else { number(value) }
+}
+
 fn with_error(estimate: Estimate, unit: f64) -> String {
     let half = estimate.half_width() * unit;
-    let value = number(estimate.value * unit);
+    let value = mean(estimate.value * unit);
     if half.is_finite() { format!("{value} ± {}", number(half)) } else { value }
 }
 
@@ -38,7 +43,7 @@ fn row(table: &mut Table, name: &str, spread: &SampleSummary, unit: f64) {
     let interval = interval_text(spread.mean.low * unit, spread.mean.high * unit);
     let points = [spread.p50, spread.p90, spread.p95, spread.p99].map(|percentile| value(percentile.value));
     let [p50, p90, p95, p99] = points;
-    table.row([name.to_owned(), value(spread.mean.value), interval, p50, p90, p95, p99, value(spread.max)]);
+    table.row([name.to_owned(), mean(spread.mean.value * unit), interval, p50, p90, p95, p99, value(spread.max)]);
 }
 
 /// One result in full.
@@ -80,7 +85,7 @@ pub(super) fn one(result: &SimulationResult) -> String {
     }
     let mut figure = |name: &str, estimate: Estimate, unit: f64| {
         let interval = interval_text(estimate.low * unit, estimate.high * unit);
-        figures.row([name.to_owned(), number(estimate.value * unit), interval]);
+        figures.row([name.to_owned(), mean(estimate.value * unit), interval]);
     };
     figure("throughput/s", summary.throughput, 1.0);
     figure("measured load", result.load_reached, 1.0);
@@ -118,14 +123,13 @@ pub(super) fn many(points: &[Point], results: &[Simulated]) -> String {
         };
         let summary = &result.summary;
         let millis = |secs: f64| number(secs * 1e3);
-        let mean = summary.response.mean;
         table.row([
             point.name(),
-            with_error(mean, 1e3),
+            with_error(summary.response.mean, 1e3),
             millis(summary.response.p50.value),
             millis(summary.response.p95.value),
             millis(summary.response.p99.value),
-            number(summary.slowdown.mean.value),
+            mean(summary.slowdown.mean.value),
             with_error(result.load_reached, 1.0),
             number(summary.throughput.value),
             result.think.map_or_else(String::new, number),

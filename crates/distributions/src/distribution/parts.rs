@@ -96,6 +96,25 @@ impl Distribution {
         }
     }
 
+    /// E[X^4]; infinite for a Pareto distribution of shape 4 or below.
+    pub fn fourth_moment(&self) -> f64 {
+        match self.shape() {
+            Shape::Constant(value) => value.powi(4),
+            Shape::Uniform(low, high) => (0..=4).map(|k| low.powi(k) * high.powi(4 - k)).sum::<f64>() / 5.0,
+            Shape::Exponential(mean) => 24.0 * mean.powi(4),
+            Shape::Gamma { shape, scale } => shape * (shape + 1.0) * (shape + 2.0) * (shape + 3.0) * scale.powi(4),
+            Shape::Hyperexponential { p, first, second } => 24.0 * (p * first.powi(4) + (1.0 - p) * second.powi(4)),
+            Shape::Lognormal { mu, sigma } => libm::exp(4.0 * mu + 8.0 * sigma * sigma),
+            Shape::Weibull { shape, scale } => weibull_moment(*shape, *scale, 4.0),
+            Shape::Pareto { min, shape } if *shape > 4.0 => shape * min.powi(4) / (shape - 4.0),
+            Shape::Pareto { .. } => f64::INFINITY,
+            Shape::BoundedPareto { min, max, shape } => bounded_pareto_moment(*min, *max, *shape, 4.0),
+            Shape::Truncated(truncated) => truncated.moment(4, f64::MAX),
+            Shape::Poisson(m) => (m.powi(4) + 6.0 * m.powi(3) + 7.0 * m * m + m) / 1e12,
+            Shape::Empirical(e) => e.moment(4),
+        }
+    }
+
     /// The values of a distribution that has only some, ascending, each after its probability; `None` for a distribution with a density.
     pub fn atoms(&self) -> Option<Vec<(f64, f64)>> {
         match self.shape() {

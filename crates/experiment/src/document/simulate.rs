@@ -9,6 +9,7 @@ use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
 
 use super::finite;
+use crate::figures::or_infinite;
 use crate::{Field, Point};
 
 /// The result of a simulation, or why it has nothing to measure: its queue grows without end, or no request completed.
@@ -90,7 +91,9 @@ pub struct Outcome {
     pub throughput_per_s: f64,
     /// Utilisation of the servers.
     pub utilisation: f64,
-    /// E\[N\]: mean number of requests in the system.
+    /// E\[N\]: mean number of requests in the system; `null` if infinite.
+    #[serde(deserialize_with = "or_infinite")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub in_system: f64,
     /// Share of requests that failed: rejected because the queue was full, or after their time limit and retries.
     pub rejected_share: f64,
@@ -157,7 +160,9 @@ pub struct SessionsEnded {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentiles {
-    /// Mean.
+    /// Mean; `null` if infinite.
+    #[serde(deserialize_with = "or_infinite")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub mean: f64,
     /// Lower end of its 95 % confidence interval; `null` if the run is too short.
     pub low: Option<f64>,
@@ -201,7 +206,9 @@ pub struct PercentileIntervals {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mean {
-    /// Mean.
+    /// Mean; `null` if infinite.
+    #[serde(deserialize_with = "or_infinite")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     pub mean: f64,
     /// Lower end; `null` if the run is too short.
     pub low: Option<f64>,

@@ -146,9 +146,12 @@ impl Responses {
         // The precision is judged over all trials, and slowdowns are not compared.
         let of_one = |warning: &&SimulationWarning| {
             use SimulationWarning as W;
-            let of_trial =
-                matches!(warning, W::Imprecise { .. } | W::CorrelatedBatches { .. } | W::TooFewRequests { .. });
-            !of_trial && !matches!(warning, W::SlowdownOutliers { .. })
+            match warning {
+                W::RareSizes { needed, .. } => *needed > JOBS * self.trials.len() as u64,
+                W::Imprecise { .. } | W::CorrelatedBatches { .. } | W::TooFewRequests { .. } => false,
+                W::SlowdownOutliers { .. } => false,
+                _ => true,
+            }
         };
         let all: Vec<&SimulationWarning> =
             self.trials.iter().flat_map(|trial| &trial.warnings).filter(of_one).collect();
