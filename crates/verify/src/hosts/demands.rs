@@ -155,7 +155,8 @@ impl Input<'_> {
         });
         let (causes, found): (Vec<Vec<f64>>, Vec<f64>) = rows.unzip();
         let mean = found.iter().sum::<f64>() / found.len() as f64;
-        let first = non_negative_least_squares(&causes, &found, &vec![1.0; found.len()]).ok_or_else(collinear)?;
+        let first =
+            non_negative_least_squares(&causes, &found, &vec![1.0; found.len()]).ok_or_else(|| Some(collinear()))?;
         let demands = &first.per_unit[..labels.len()];
         let largest = demands.iter().fold(0.0, |most: f64, demand| most.max(*demand));
         // The variance of a window is that of its own responses.
@@ -164,7 +165,7 @@ impl Input<'_> {
             1.0 / of.max(0.01 * mean * largest).max(f64::MIN_POSITIVE)
         };
         let weights: Vec<f64> = causes.iter().map(weight).collect();
-        let found = non_negative_least_squares(&causes, &found, &weights).ok_or_else(collinear)?;
+        let found = non_negative_least_squares(&causes, &found, &weights).ok_or_else(|| Some(collinear()))?;
         let counts = (0..labels.len()).map(|of| causes.iter().map(|causes| causes[of]).sum()).collect();
         let seconds = causes.iter().filter_map(|causes| causes.last()).sum();
         Ok(Fit { causes, found, counts, window_s, seconds })
@@ -193,7 +194,7 @@ impl Input<'_> {
             found.push(used / all);
             weights.push(all);
         }
-        let found = non_negative_least_squares(&causes, &found, &weights).ok_or_else(collinear)?;
+        let found = non_negative_least_squares(&causes, &found, &weights).ok_or_else(|| Some(collinear()))?;
         self.check_order_of_service(&found.per_unit)?;
         Ok(Fit { causes, found, counts, window_s, seconds })
     }
@@ -231,8 +232,8 @@ impl Input<'_> {
     }
 }
 
-fn collinear() -> Option<String> {
-    Some("the rates of the labels change together, so their demands cannot be separated".to_owned())
+fn collinear() -> String {
+    "the rates of the labels change together, so their demands cannot be separated".to_owned()
 }
 
 /// The demands by label of a regression.
