@@ -241,7 +241,8 @@ impl Summary {
         let total = verdict.gaps.last();
         let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
         let measured = measured.with_pages(workload.pages()).with_checks(workload.checks()).of_share(share.parts() > 1);
-        let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios).with_goodput(workload.goodput());
+        let measured =
+            measured.with_scenarios(workload.scenarios(), &verdict.scenarios).with_goodput(workload.goodput());
         let thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),

@@ -149,7 +149,9 @@ impl ColumnSpec {
         let (physical, logical) = match self.field {
             Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Stream(_) => ("int64", ""),
             Field::Int(..) => ("int32", ""),
-            Field::Label | Field::Outcome | Field::Error | Field::Scenario | Field::Finish | Field::Gaps => ("binary", " (string)"),
+            Field::Label | Field::Outcome | Field::Error | Field::Scenario | Field::Finish | Field::Gaps => {
+                ("binary", " (string)")
+            }
             Field::Reused => ("boolean", ""),
         };
         let optional = if self.optional { "optional" } else { "required" };

@@ -6,7 +6,6 @@ use std::ops::Range;
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::arrivals::{Process, Schedule};
-use offered_schedule::trace::ReplayMode;
 use offered_schedule::{Population, Sessions, System};
 use offered_workload::{Generator, Goodput, Threshold, Workload};
 

@@ -207,6 +207,8 @@ pub fn window_edges(window: &Window, every_ns: u64) -> Vec<i64> {
 pub struct ResponseCounts {
     /// Number of responses that completed in each window.
     pub per_window: Vec<u64>,
+    /// Number of requests sent in each window, including those without a response.
+    pub sent_per_window: Vec<u64>,
     /// The mean service time (done - sent), in seconds.
     pub mean_service_s: f64,
     /// The labels.
@@ -214,6 +216,10 @@ pub struct ResponseCounts {
     /// By label and window: the number of responses in service in it; a response counts in each window by the fraction
     /// of its service time there.
     pub served_by_label: Vec<Vec<f64>>,
+    /// By label and window: the number of responses that completed in it.
+    pub completed_by_label: Vec<Vec<u64>>,
+    /// By label and window: the sum of their service times (done - sent), in seconds.
+    pub service_by_label: Vec<Vec<f64>>,
 }
 
 /// Counts the responses of a whole recording by window; `edges` are the ends of the windows, in nanoseconds from the
@@ -229,10 +235,16 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
     let windows = edges.len().saturating_sub(1);
     let labels = recording.labels.clone();
     let (mut per_window, mut served) = (vec![0u64; windows], vec![vec![0.0; windows]; labels.len()]);
+    let (mut sent_per_window, mut completed) = (vec![0u64; windows], vec![vec![0u64; windows]; labels.len()]);
+    let mut service = served.clone();
     let (mut service_sum, mut all) = (0.0, 0u64);
     let window = |at: i64| edges.partition_point(|edge| *edge <= at).wrapping_sub(1);
     recording.events.each_response(|event| {
-        let (Some(sent), Some(done)) = (event.sent, event.done) else { return };
+        let Some(sent) = event.sent else { return };
+        if let Some(count) = sent_per_window.get_mut(window(origin.until(sent).0 as i64)) {
+            *count += 1;
+        }
+        let Some(done) = event.done else { return };
         if !event.outcome.is_response() {
             return;
         }
@@ -241,6 +253,11 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
         let at = origin.until(done).0 as i64;
         if let Some(count) = per_window.get_mut(window(at)) {
             *count += 1;
+            let label = usize::from(event.label);
+            if let (Some(completed), Some(service)) = (completed.get_mut(label), service.get_mut(label)) {
+                completed[window(at)] += 1;
+                service[window(at)] += sent.until(done).as_secs_f64();
+            }
         }
         let (Some(parts), from) = (served.get_mut(usize::from(event.label)), origin.until(sent).0 as i64) else {
             return;
@@ -256,9 +273,12 @@ pub fn count_responses(recording: &Recording, edges: &[i64]) -> io::Result<Respo
     })?;
     Ok(ResponseCounts {
         per_window,
+        sent_per_window,
         mean_service_s: if all == 0 { 0.0 } else { service_sum / all as f64 },
         labels,
         served_by_label: served,
+        completed_by_label: completed,
+        service_by_label: service,
     })
 }
 
@@ -308,8 +328,11 @@ impl Host {
                 None
             }
         };
-        let demands = match demands::of(history, ticks_per_s, responses, &judged, processors) {
-            Ok(demands) => Some(demands),
+        let demands = match demands::of(history, ticks_per_s, responses, &judged, processors, limit_share(&measures)) {
+            Ok((demands, note)) => {
+                notes.extend(note);
+                Some(demands)
+            }
             Err(why) => {
                 notes.extend(why.filter(|_| utilisation_law.is_some()).map(|why| HostNote::NoDemands { reason: why }));
                 None
@@ -413,6 +436,12 @@ impl Host {
             (measure.resource != Resource::Core || is_alone).then_some((measure, mean))
         })
     }
+}
+
+/// The highest share of its processor limit that a control group or a process used; 0 if none has a limit.
+fn limit_share(measures: &[Measure]) -> f64 {
+    let limits = measures.iter().filter(|of| matches!(of.resource, Resource::GroupLimit | Resource::ProcessLimit));
+    limits.filter_map(|of| of.mean).fold(0.0, f64::max)
 }
 
 /// Responses per second, by window.

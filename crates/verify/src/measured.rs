@@ -11,8 +11,8 @@ use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
-use offered_workload::{Goodput, failed_checks};
 use offered_workload::threshold::{Metric, Quantity, Statistic};
+use offered_workload::{Goodput, failed_checks};
 
 use crate::pages::{self, Object};
 use crate::scenarios::recording_of;

@@ -444,7 +444,7 @@ mod tests {
         assert_eq!((error.percentile, error.arrival_ms, error.reading_ms), (50.0, 50.0, 52.0));
         assert_eq!(metrics.warnings(0.05, 1.0), []);
         let warning = &metrics.warnings(0.03, 1.0)[0];
-        assert!(warning.message().contains("the ttft p50 is 50.0 ms by the kernel's clock and 52.0 ms"), "{warning:?}");
+        assert!(warning.message().contains("the ttft p95 is 50.0 ms by the kernel's clock and 52.0 ms"), "{warning:?}");
         assert_eq!(metrics.warnings(0.03, 3.0), []);
     }
 

@@ -158,7 +158,9 @@ impl ThresholdTracker {
             Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) | Quantity::Lateness(statistic) => {
                 self.time(statistic, 0)
             }
-            Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => share(self.failed),
+            Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
+                share(self.failed)
+            }
             Quantity::ThroughputRate => per_s(self.completed),
             Quantity::TokensRate => per_s(self.tokens),
             Quantity::GoodputRate => per_s(self.good),

@@ -11,7 +11,8 @@ use super::request::{check_headers, check_once, check_path};
 use super::retry::check_attempts;
 use super::script::{Body, Extraction, Find, Source, Test};
 use super::{
-    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Submit, Target, Tls, Workload, names, scenario,
+    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Submit, Target, Tls, Workload, names,
+    scenario,
 };
 use crate::template::{Piece, Template};
 use crate::threshold::{Quantity, Threshold};

@@ -389,7 +389,7 @@ mod tests {
     fn mistakes_are_reported() {
         for (source, message) in [
             ("prompt = \"constant:4\", words_per_token = 0", "words_per_token"),
-            ("prompt = \"constant:4\", prefix = { tokens = 5, groups = 0 }", "groups"),
+            ("prompt = \"constant:4\", prefix = { tokens = 5, groups = 0 }", "at least one group"),
             ("prompt = \"soon:4\"", "is not a distribution of numbers"),
             ("uuid = true, corpus = \"book.txt\"", "goes with prompt"),
         ] {

@@ -252,7 +252,9 @@ impl Quantity {
             | Self::Tpot(_)
             | Self::Gap(_)
             | Self::Itl(_) => Unit::Seconds,
-            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors | Self::ChecksFailed | Self::GoodputShare => Unit::Fraction,
+            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors | Self::ChecksFailed | Self::GoodputShare => {
+                Unit::Fraction
+            }
             Self::ThroughputRate | Self::ArrivalsRate | Self::TokensRate | Self::GoodputRate => Unit::PerSecond,
             Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
         }

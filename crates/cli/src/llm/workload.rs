@@ -192,7 +192,7 @@ mod tests {
         for part in [
             "duration = \"9s\"",
             "skip_first = \"1s\"",
-            "gamma = 2",
+            "scv = 4",
             "prompt = \"lognormal:600,1\", prefix = { tokens = 1000, groups = 8 }, corpus = \"a.txt\"",
             "random = \"constant:30\"",
             "url = \"http://h:8000/\"",

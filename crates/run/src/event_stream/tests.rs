@@ -10,7 +10,7 @@ fn openai() -> EventStream {
 
 /// Reads these pieces, one every 10 ms from 50 ms on, and concludes.
 fn read(stream: &EventStream, pieces: &[&[u8]]) -> Event {
-    let mut reader = StreamReader::new(ExpectedStream::new(stream).unwrap(), None);
+    let mut reader = StreamReader::new(ExpectedStream::new(stream).unwrap(), Some(21));
     reader.begin_read(Instant(20 * MS), None, None, None);
     reader.begin([("Content-Type", &b"text/event-stream; charset=utf-8"[..])].into_iter());
     for (nth, piece) in (0..).zip(pieces) {

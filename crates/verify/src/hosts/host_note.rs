@@ -22,6 +22,11 @@ pub enum HostNote {
         /// The reason.
         reason: String,
     },
+    /// The service demands by label include the usage of the server without load.
+    IdleUsageInDemands {
+        /// The share of its processors that the server used.
+        utilisation: f64,
+    },
     /// The processor time is that of the whole machine.
     WholeMachineCounter,
     /// Most of the load of the machine did not come from the server.
@@ -71,6 +76,9 @@ impl HostNote {
             }
             Self::NoUtilisationLaw { reason } => format!("the service demand is unknown: {reason}"),
             Self::NoDemands { reason } => format!("the service demands by label are unknown: {reason}"),
+            Self::IdleUsageInDemands { utilisation } => format!(
+                "at a utilisation of {utilisation:.2} the usage without load cannot be separated: the service demands by label include it"
+            ),
             Self::WholeMachineCounter => {
                 "processor time is that of /proc/stat, which counts everything on the machine; if the \
                                           machine is shared, observe the control group or the processes of the server"

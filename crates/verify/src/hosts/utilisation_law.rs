@@ -14,7 +14,7 @@ const MIN_WINDOW_S: f64 = 1.0;
 /// are shorter if the judged time would have fewer than [`MIN_WINDOWS`]: the responses of an overloaded server wait rather than being served.
 const WINDOW_SERVICE_TIMES: f64 = 10.0;
 /// Minimum number of windows for a regression.
-const MIN_WINDOWS: usize = 10;
+pub(super) const MIN_WINDOWS: usize = 10;
 /// A slope with a larger relative half-width of its confidence interval is not reported.
 const MAX_RELATIVE_HALF_WIDTH: f64 = 0.5;
 
@@ -121,7 +121,7 @@ pub(super) fn of(
     if all == 0.0 {
         return Err(Some("no response completed in the judged time".to_owned()));
     }
-    let spans = windows(history, responses.mean_service_s, judged);
+    let spans = windows(history, responses.mean_service_s, judged, MIN_WINDOWS);
     let window_s = spans.first().map_or(MIN_WINDOW_S, |span| history.seconds(span.start, span.end));
     let windows: Vec<[f64; 2]> = spans
         .into_iter()
@@ -164,13 +164,17 @@ pub(super) fn of(
     })
 }
 
-/// The windows `judged`, joined until they are long enough for this mean service time, in seconds, or until there are only
-/// [`MIN_WINDOWS`].
-pub(super) fn windows(history: &CounterHistory, mean_service_s: f64, judged: &Range<usize>) -> Vec<Range<usize>> {
+/// The windows `judged`, joined until they are long enough for this mean service time, in seconds, or until there are only `fewest`.
+pub(super) fn windows(
+    history: &CounterHistory,
+    mean_service_s: f64,
+    judged: &Range<usize>,
+    fewest: usize,
+) -> Vec<Range<usize>> {
     let width = history.seconds(judged.start, judged.start + 1);
     let shortest = (MIN_WINDOW_S / width).ceil().max(1.0) as usize;
     let wanted = (WINDOW_SERVICE_TIMES * mean_service_s / width).ceil() as usize;
-    let joined = wanted.min(judged.len() / MIN_WINDOWS).max(shortest);
+    let joined = wanted.min(judged.len() / fewest).max(shortest);
     let starts = (judged.start..).step_by(joined).take_while(|start| start + joined <= judged.end);
     starts.map(|start| start..start + joined).collect()
 }

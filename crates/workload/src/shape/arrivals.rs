@@ -272,7 +272,7 @@ const PASSED: Key = key("check", Text, "The last response passed the check of th
 const SUCCEEDED: Key = key("ok", Boolean, "Whether the last request was successful.");
 const NOT: Key = key("not", Boolean, "The condition holds if it is not fulfilled. Default false.");
 const PROBABILITY: Key =
-    key("probability", Number(0.0), "Probability that it holds, for simulate, plan and --dry-run.");
+    key("probability", Number(0.0), "Probability that it holds, for simulations, plans and dry runs.");
 
 pub(crate) static CONDITION: Shape = shape(
     "A condition on the session and its last response.",
