@@ -70,6 +70,7 @@ fn body(end: End, mut send: impl FnMut(&str) -> io::Result<()>) -> io::Result<bo
 /// Serves streams over HTTP/1.1 in chunked coding.
 fn http1(end: End) -> SocketAddr {
     listen(move |_, mut stream| {
+        stream.set_nodelay(true).unwrap();
         let mut buffer = [0; 4096];
         while stream.read(&mut buffer).is_ok_and(|read| read > 0) {
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -89,6 +90,7 @@ fn http2(end: End) -> SocketAddr {
     /// `:status: 200` and `content-type: text/event-stream` in HPACK.
     const HEAD: &[u8] = b"\x88\x0f\x10\x11text/event-stream";
     listen(move |_, stream| {
+        stream.set_nodelay(true).unwrap(); // small frames do not wait for acknowledgements
         let Ok(mut peer) = Peer::greet(stream, &[]) else { return };
         while let Ok(frame) = peer.next() {
             if frame.flags & END_STREAM == 0 {
