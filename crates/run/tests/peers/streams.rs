@@ -129,10 +129,7 @@ fn a_stream_is_recorded_with_the_times_and_counts_of_its_tokens() {
             assert!(stream.head + FIRST <= first + precision, "{protocol}: {event:?}");
             assert!(first <= last && last <= event.done.unwrap(), "{protocol}: {event:?}");
             let pauses = Nanos(GAP.0 * (CHUNKS - 1));
-            assert!(
-                stream.coalesced > 0 || first.until(last) + precision >= pauses,
-                "{protocol}: {event:?}"
-            );
+            assert!(stream.coalesced > 0 || first.until(last) + precision >= pauses, "{protocol}: {event:?}");
             assert_eq!((stream.chunks, stream.finish), (CHUNKS, Some(Finish::Length)));
             assert_eq!((stream.tokens_in, stream.tokens_out), (Some(9), Some(CHUNKS * TOKENS)));
             assert_eq!(stream.gaps_us.len() as u64 + stream.coalesced, CHUNKS - 1, "{protocol}: {event:?}");
