@@ -82,12 +82,8 @@ fn timeouts_closes_and_refusals_are_distinguished() -> Tested {
     let only = ask(&url, "[[request]]\nwebsocket = {}");
     only.all(Outcome::Ok, "");
     server.stop();
-    for (request, words) in [
-        ("[[request]]\nwebsocket = { await = \"(\" }", "regular expression"),
-        ("[[request]]\nwebsocket = {}\n[[request]]\nname = \"b\"\nget = \"/\"", "run both at once"),
-    ] {
-        let ended = ended(&["run", &workload(folder.path(), &url, request)]);
-        assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains(words), "{ended:?}");
-    }
+    let invalid = "[[request]]\nwebsocket = { await = \"(\" }";
+    let ended = ended(&["run", &workload(folder.path(), &url, invalid)]);
+    assert!(matches!(ended.code, Some(1 | 2)) && ended.stderr.contains("regular expression"), "{ended:?}");
     Ok(())
 }
