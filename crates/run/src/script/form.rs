@@ -33,6 +33,7 @@ pub(super) struct Form {
 }
 
 /// How the entries of a form are encoded.
+#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "forms are read from HTML"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Enctype {
     UrlEncoded,
