@@ -185,7 +185,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--offered", default="target/release/offered")
     parser.add_argument("--only", default="")
-    parser.add_argument("--users", type=int, default=3, help="users who receive such a response at the same time")
+    parser.add_argument("--users", type=int, default=2, help="users who receive such a response at the same time")
     wanted = parser.parse_args()
     offered = str(pathlib.Path(wanted.offered).absolute())
     print(f"{'attack':<36}{'MB':>8}{'cpu s':>8}{'wall s':>8}{'exit':>6}")
