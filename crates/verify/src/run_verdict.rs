@@ -67,7 +67,8 @@ impl<'a> Prepared<'a> {
         let lateness = std::mem::take(&mut counts.lateness).sorted();
         let reading = std::mem::take(&mut counts.reading).finish();
         let service = std::mem::take(&mut counts.service).sorted();
-        let users = std::mem::take(&mut counts.sessions).users();
+        // The sessions of several loads are not the users of one system.
+        let users = std::mem::take(&mut counts.sessions).users().filter(|_| criteria.scenarios.is_none());
         Ok(Self { scope, criteria, counts, lateness, reading, service, users })
     }
 }
