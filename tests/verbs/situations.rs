@@ -222,6 +222,7 @@ const ONE_WORKER: &[Situation] = &[
         name: "stopped by a threshold",
         edit: |_, events| cut(events, 12),
         ended: |_| Ended::Halted(End::Threshold),
+        begins: "STOPPED",
         cause: "the run stopped itself",
         exit: 99,
         ..CHANGED
@@ -230,6 +231,7 @@ const ONE_WORKER: &[Situation] = &[
         name: "stopped by a failed request",
         edit: |_, events| cut(events, 12),
         ended: |_| Ended::Halted(End::RequestFailed),
+        begins: "STOPPED",
         cause: "the run stopped itself",
         exit: 99,
         ..CHANGED
@@ -519,7 +521,7 @@ fn check(number: usize, situation: &Situation) -> Vec<String> {
     let document: Value = serde_json::from_str(&json).unwrap();
     screens::write(number, situation, &text, &document);
     // The age of a heartbeat differs from command to command.
-    let reason = document["reason"].as_str().unwrap().split(" (it may still").next().unwrap().to_owned();
+    let reason = document["reason"].as_str().unwrap().split(" may still be running").next().unwrap().to_owned();
     expect(
         document["validity"] == validity && code == Some(exit),
         &format!("the document is not {validity}"),

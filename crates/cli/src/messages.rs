@@ -22,7 +22,10 @@ pub(crate) fn fix(warning: &Warning) -> String {
         ) => "--skip-first, --skip-last",
         _ => return warning.fix.clone(),
     };
-    format!("{} ({flags})", warning.fix)
+    match warning.fix.strip_suffix(')') {
+        Some(fix) => format!("{fix}; {flags})"),
+        None => format!("{} ({flags})", warning.fix),
+    }
 }
 
 /// A note about an observed machine, with the flags that help.

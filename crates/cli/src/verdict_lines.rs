@@ -22,8 +22,10 @@ pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
     for line in lines {
         printed.extend(hanging(&format!("{:width$}  ", line.judgement), width + 2, &visible(&line.text)));
         if line.subject == Subject::Validity {
-            let fixes = input.verdict.warnings.iter().filter(|warning| warning.in_reason).map(messages::fix);
-            printed.extend(fixes.flat_map(|fix| paragraph(&" ".repeat(width + 2), &format!("fix: {fix}"))));
+            let incomplete = input.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
+            let named = input.verdict.warnings.iter().filter(|warning| warning.in_reason).map(messages::fix);
+            let fixes = incomplete.chain(named).map(|fix| paragraph(&" ".repeat(width + 2), &format!("fix: {fix}")));
+            printed.extend(fixes.flatten());
         }
     }
     if omitted > 0 {

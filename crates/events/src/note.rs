@@ -151,6 +151,9 @@ impl fmt::Display for Note {
             Self::Killed => f.write_str(
                 "truncated: the record of the end is missing (no run.json); up to 2 s of events before it are lost",
             ),
+            Self::NotRecorded { requests: 1, start_s, .. } => {
+                write!(f, "the request scheduled at {start_s:.3} s was not recorded; whether it was sent is unknown")
+            }
             Self::NotRecorded { requests, start_s, end_s } => write!(
                 f,
                 "{requests} scheduled requests between {start_s:.3} s and {end_s:.3} s were not recorded; whether they were sent is unknown"

@@ -150,7 +150,7 @@ fn failures_come_first() {
     run.thresholds = vec![threshold(CheckResult::Passed), threshold(CheckResult::Failed)];
     let all = judgements(&run);
     assert_eq!(all[0].0, Status::Failed);
-    assert!(all[0].1.starts_with("FAILURES 400 of 4000 requests failed (10 %)"), "{all:?}");
+    assert!(all[0].1.starts_with("FAILURES 400 of 4,000 requests failed (10 %)"), "{all:?}");
     assert_eq!(all[1], (Status::Failed, "FAILED response.p99 < 250ms: 300 ms".to_owned()));
     // With 10 % failures, stability is not checked; the run is valid, and Principle B is met.
     let rest: Vec<Status> = all[2..].iter().map(|(status, _)| *status).collect();

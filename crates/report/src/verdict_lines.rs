@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use offered_base::count;
 use offered_events::Outcome;
+use offered_events::recording::End;
 use offered_experiment::Failure;
 use offered_verify::{
     CheckResult, Incomplete, IncompleteCause, NotCheckedReason, Stability, StabilityState, ThresholdResult,
@@ -131,8 +133,11 @@ impl VerdictLines<'_> {
         let total = self.verdict.requests.last().filter(|_| incomplete != Some(IncompleteCause::EndMissing))?;
         let (failed, requests) = total.notable_failures()?;
         let how_many = match total.ok {
-            0 => format!("all {requests} requests failed"),
-            _ => format!("{failed} of {requests} requests failed ({})", percent(failed as f64 / requests as f64)),
+            0 => format!("all {} requests failed", count(requests)),
+            _ => {
+                let share = percent(failed as f64 / requests as f64);
+                format!("{} of {} requests failed ({share})", count(failed), count(requests))
+            }
         };
         let judgement = if total.ok == 0 { NONE_SUCCEEDED } else { "FAILURES" };
         Some(line(Subject::Failures, Status::Failed, judgement, how_many + &self.most_frequent_failure()))
@@ -149,16 +154,23 @@ impl VerdictLines<'_> {
         match n {
             n if n == all => format!(": {text}"),
             n if 2 * n > all => format!(", most of them: {text}"),
-            n => format!(", {n} of them: {text}"),
+            n => format!(", {} of them: {text}", count(n)),
         }
     }
 
-    /// That the run ended early.
+    /// That the run ended early. If a failure stopped it, the run has failed.
     fn end(&self) -> Option<VerdictLine> {
-        let is_early = |warning: &&Warning| matches!(warning.details, Some(WarningKind::StoppedEarly { .. }));
-        let early = self.verdict.warnings.iter().find(is_early)?;
-        let text = format!("{}; only the requests sent so far are judged", early.message);
-        Some(line(Subject::End, Status::Warning, "STOPPED", text))
+        let early = |warning: &Warning| match &warning.details {
+            Some(WarningKind::StoppedEarly { end, .. }) => Some((warning.message.clone(), *end)),
+            _ => None,
+        };
+        let (message, end) = self.verdict.warnings.iter().find_map(early)?;
+        let status = match end {
+            Some(End::RequestFailed | End::Threshold) => Status::Failed,
+            _ => Status::Warning,
+        };
+        let text = format!("{message}; only the requests sent so far are judged");
+        Some(line(Subject::End, status, "STOPPED", text))
     }
 
     /// Failed thresholds, unchecked ones, then all passed ones in one line. If the run is invalid, none is checked.

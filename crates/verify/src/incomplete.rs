@@ -104,9 +104,21 @@ impl Incomplete {
             (None, _) => "requests are missing".to_owned(),
         };
         let age = self.heartbeat_age_s.map_or_else(String::new, |age| {
-            format!(" (it may still be running: its last heartbeat is {age:.1} s old)")
+            let who = if self.workers.len() > 1 { "they" } else { "it" };
+            format!(" ({who} may still be running: the last heartbeat is {age:.1} s old)")
         });
         format!("{what}: {missing}{age}")
+    }
+
+    /// What to do about it.
+    pub const fn fix(&self) -> &'static str {
+        match self.cause {
+            IncompleteCause::Killed => "find out what ended the process (a signal, or lack of memory), and run again",
+            IncompleteCause::Running => "wait for the end of the run, and verify it again",
+            IncompleteCause::EndMissing => "upload the rest from where it was recorded, or run again",
+            IncompleteCause::RequestsMissing if self.workers.is_empty() => "run again",
+            IncompleteCause::RequestsMissing => "find out why the worker did not start, and run again",
+        }
     }
 
     /// The time that was judged: `everything below covers 0 to 6.9 s only`; `None` if that is the whole run.

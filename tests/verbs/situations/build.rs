@@ -118,7 +118,10 @@ fn host(share: Share) -> String {
 
 fn record(situation: &Situation, share: Share, ended: Ended) -> RunRecord {
     let halted = match ended {
-        Ended::Halted(end) => Some(Halted { reason: "it stopped itself".to_owned(), end }),
+        Ended::Halted(End::Threshold) => {
+            Some(Halted { reason: "response.p95 < 10ms failed: 15.2 ms".to_owned(), end: End::Threshold })
+        }
+        Ended::Halted(end) => Some(Halted { reason: "request `/` failed: status 500".to_owned(), end }),
         _ => None,
     };
     let stopped = halted.is_some() || matches!(ended, Ended::Stopped);

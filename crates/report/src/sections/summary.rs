@@ -34,8 +34,12 @@ pub(super) fn section(run: &Run) -> Section {
 
 fn card(run: &Run) -> Card {
     let fixes = |subject| -> Vec<String> {
-        let named = run.verdict.warnings.iter().filter(|warning| warning.in_reason && subject == Subject::Validity);
-        named.map(|warning| warning.fix.clone()).collect()
+        if subject != Subject::Validity {
+            return Vec::new();
+        }
+        let named = run.verdict.warnings.iter().filter(|warning| warning.in_reason);
+        let incomplete = run.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
+        incomplete.chain(named.map(|warning| warning.fix.clone())).collect()
     };
     let many = run.thresholds.len() > THRESHOLDS;
     let judgement = |line: crate::verdict_lines::VerdictLine| Judgement {

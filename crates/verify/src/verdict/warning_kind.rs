@@ -3,6 +3,7 @@
 //! Programs identify a warning by its kind. The texts name no flags, because a library does not know which program uses it.
 
 use offered_base::time::span;
+use offered_base::{count, short};
 use offered_events::Note;
 use offered_events::recording::End;
 use serde::{Deserialize, Serialize};
@@ -235,7 +236,8 @@ impl WarningKind {
             }
             Self::TooFewRequests { reason, .. } | Self::NotPoisson { reason, .. } => reason.clone(),
             Self::FewGaps { gaps, .. } => format!(
-                "{gaps} gaps determine the CoV only to ±{:.2}: smaller deviations are not detected",
+                "{} gaps determine the CoV only to ±{:.2}: smaller deviations are not detected",
+                count(*gaps as u64),
                 1.96 / (*gaps as f64).sqrt()
             ),
             Self::CoarseTimestamps { tick_ms, mean_gap_ms } => format!(
@@ -268,8 +270,11 @@ impl WarningKind {
                 order_text(*clock_uncertainty_ms, *mean_gap_ms, *cov_uncertainty)
             }
             Self::UnsentRequests { unsent, requests, causes } => {
-                let all = format!("{unsent} of {requests} requests were not sent");
-                not_sent::text(causes).map_or(all.clone(), |text| format!("{all}: {text}"))
+                let (unsent, requests) = (count(*unsent), count(*requests));
+                match not_sent::text(causes) {
+                    Some(text) => format!("{text} ({unsent} of {requests})"),
+                    None => format!("{unsent} of {requests} requests were not sent"),
+                }
             }
             Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => {
                 random_rate_text(*target_rate_per_s, *scheduled_rate_per_s)
@@ -294,7 +299,7 @@ impl WarningKind {
             Self::PriorityRefused { .. } => {
                 "permit it (CAP_SYS_NICE, or the limit `rtprio` of the user), or set generator.priority to \"auto\""
             }
-            Self::ReaderNote { .. } => "check whether this affects the figures that you use; if it does, record the run again",
+            Self::ReaderNote { note } => fix_for_note(note),
             Self::UnreadableRows { .. } => "correct these rows: each missing request makes a gap longer than it was",
             Self::PolicyNotApplied { .. } => {
                 "run the command by hand to test it, or give it more time (policies.settle); the other blocks are compared"
@@ -310,12 +315,14 @@ impl WarningKind {
             }
             Self::TooFewRequests { needed_gaps, half_width, .. } => {
                 return format!(
-                    "a pattern needs {} requests in as many ticks; {needed_gaps} requests determine the CoV to ±{half_width:.2}",
-                    Pattern::FEWEST_GAPS + 1
+                    "send at least {} requests, at as many distinct times; {} determine the CoV to ±{half_width:.2}",
+                    Pattern::FEWEST_GAPS + 1,
+                    count(*needed_gaps as u64)
                 );
             }
             Self::FewGaps { needed_gaps, half_width, .. } => {
-                return format!("run until {needed_gaps} requests are sent to determine it to ±{half_width:.2}");
+                let needed = count(*needed_gaps as u64);
+                return format!("run until {needed} requests are sent to determine it to ±{half_width:.2}");
             }
             Self::CoarseTimestamps { .. } => "configure the tool to write timestamps with a finer resolution",
             Self::ThreadsUnknown => "configure the tool to write the thread (JMeter: threadName)",
@@ -385,8 +392,9 @@ fn near_limit_text(target_rate_per_s: f64, sustained_rate_per_s: f64, threads: u
 /// A random rate that differs from its long-term mean.
 fn random_rate_text(target_rate_per_s: f64, scheduled_rate_per_s: f64) -> String {
     format!(
-        "the rate changes at random: its long-term mean is {target_rate_per_s:.4}/s, and the schedule of this seed has \
-         {scheduled_rate_per_s:.4}/s, {:.0} % of it",
+        "the rate changes at random: its long-term mean is {}/s, and the schedule of this seed has {}/s, {:.0} % of it",
+        short(target_rate_per_s),
+        short(scheduled_rate_per_s),
         100.0 * scheduled_rate_per_s / target_rate_per_s
     )
 }
@@ -423,6 +431,32 @@ fn stalls_text(stalls: &Stalls) -> String {
     };
     let what = if *threads_idle { "the machine stopped the generator" } else { "the generator stood still" };
     format!("{what} {times} ({where_to}), which delayed {} requests", offered_base::count(*delayed_requests))
+}
+
+/// What to do about what a reader noticed.
+const fn fix_for_note(note: &Note) -> &'static str {
+    match note {
+        Note::Worker { note, .. } => fix_for_note(note),
+        Note::Killed | Note::NotRecorded { .. } => "use the figures of the recorded part only, or run again",
+        Note::Running => "wait for the end of the run, and verify it again",
+        Note::Silent { .. } => "see whether the process and its machine still run",
+        Note::WorkerMissing { .. } | Note::WorkerLost { .. } => {
+            "find out why the worker did not run to its end, and run again"
+        }
+        Note::Truncated | Note::CountMismatch { .. } | Note::PartsMissing { .. } => {
+            "restore the complete files, or run again"
+        }
+        Note::CoarseClock { .. } | Note::WholeSeconds { .. } => {
+            "configure the tool to write timestamps with a finer resolution"
+        }
+        Note::OnlyListed { .. } => "count failures by another output of the tool",
+        Note::TooManyNames { .. } => "name requests by a pattern rather than by the whole URL",
+        Note::Excluded { .. } => "nothing, unless you want to count these rows as requests",
+        Note::Merged { .. } | Note::SeveralClocks { .. } => {
+            "use the gaps of each recording; those between recordings depend on the clocks"
+        }
+        Note::Simulation { .. } => "simulate longer, or see the notes of `simulate`",
+    }
 }
 
 /// How to avoid that requests are not sent.
