@@ -205,14 +205,7 @@ impl WarningKind {
     /// What may be wrong with the results, in one sentence with the numbers of the warning.
     pub fn message(&self) -> String {
         match self {
-            Self::GeneratorSaturated { thread, busy, worker } => {
-                let of_worker = worker.as_ref().map_or_else(String::new, |worker| format!(" of worker {worker}"));
-                let busy = 100.0 * busy;
-                format!(
-                    "the generator was saturated: thread {thread}{of_worker} was busy for {busy:.0} % of the run (limit {:.0} %)",
-                    100.0 * SATURATED
-                )
-            }
+            Self::GeneratorSaturated { thread, busy, worker } => saturated_text(*thread, *busy, worker.as_deref()),
             Self::StoppedEarly { reason: Some(reason), .. } => format!("the run stopped itself: {reason}"),
             Self::StoppedEarly { reason: None, .. } => "the run was stopped before its end".to_owned(),
             Self::NearGeneratorLimit { target_rate_per_s, sustained_rate_per_s, threads } => {
@@ -378,6 +371,15 @@ impl From<WarningKind> for Warning {
     fn from(kind: WarningKind) -> Self {
         Self { message: kind.message(), fix: kind.fix(), details: Some(kind), in_reason: false }
     }
+}
+
+fn saturated_text(thread: usize, busy: f64, worker: Option<&str>) -> String {
+    let of_worker = worker.map_or_else(String::new, |worker| format!(" of worker {worker}"));
+    format!(
+        "the generator was saturated: thread {thread}{of_worker} was busy for {:.0} % of the run (limit {:.0} %)",
+        100.0 * busy,
+        100.0 * SATURATED
+    )
 }
 
 /// A target rate near the limit of the generator.
