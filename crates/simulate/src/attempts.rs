@@ -252,9 +252,11 @@ impl<'a> Attempts<'a> {
         stops
     }
 
-    /// The events of requests that have not ended at `now`.
-    pub(crate) fn unfinished(&self) -> impl Iterator<Item = Launch> + '_ {
-        self.open.values().map(|(launch, _)| *launch)
+    /// The requests that have not ended, in order.
+    pub(crate) fn unfinished(&self) -> Vec<Launch> {
+        let mut launches: Vec<Launch> = self.open.values().map(|(launch, _)| *launch).collect();
+        launches.sort_unstable();
+        launches
     }
 
     /// The figures so far.

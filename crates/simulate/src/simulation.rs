@@ -237,7 +237,9 @@ impl DisciplineVisitor for Run<'_, '_> {
                 // Abandoned jobs are not requests.
                 let unfinished: Vec<(Launch, u16)> = match &attempts {
                     None => served.unfinished().collect(),
-                    Some(attempts) => attempts.unfinished().map(|launch| demands.with_class(launch)).collect(),
+                    Some(attempts) => {
+                        attempts.unfinished().into_iter().map(|launch| demands.with_class(launch)).collect()
+                    }
                 };
                 if let Some(also) = also {
                     for (launch, class) in &unfinished {

@@ -16,6 +16,8 @@ struct Events {
     attempts: Vec<Event>,
     /// End of each request in a workload without time limits.
     plain: Vec<(u64, Instant)>,
+    /// Requests that had not ended at the end.
+    unfinished: Vec<Launch>,
 }
 
 impl SimulationObserver for Events {
@@ -36,6 +38,10 @@ impl SimulationObserver for Events {
         self.requests.push(event.clone());
         ControlFlow::Continue(())
     }
+
+    fn unfinished(&mut self, _: Instant, launch: Launch, _: u16) {
+        self.unfinished.push(launch);
+    }
 }
 
 fn simulated(text: &str) -> (Events, AttemptFigures) {
@@ -54,6 +60,17 @@ fn limits_that_are_never_reached_change_nothing() {
     assert_eq!(ends, plain);
     assert!(limited.attempts.is_empty());
     assert!((figures.utilisation.unwrap() - 0.7).abs() < 0.03 && figures.wasted == 0.0, "{figures:?}");
+}
+
+#[test]
+fn requests_that_have_not_ended_are_in_order() {
+    let text = "seed = 3\nduration = \"200s\"\narrivals.open.rate = \"90/s\"\n\
+        server = { discipline = \"infinite\", service = { exponential = \"1s\" } }\n\
+        [[request]]\nget = \"/\"\ntimeout = \"1h\"\n";
+    let mut events = Events::default();
+    simulate(&workload(text), Stop::Jobs(5000), Some(&mut events)).unwrap();
+    let Events { unfinished, .. } = events;
+    assert!(unfinished.len() > 30 && unfinished.is_sorted(), "{unfinished:?}");
 }
 
 /// Requests at 80/s to a server for 100/s, with 20 s at 150/s in between.
