@@ -209,6 +209,13 @@ impl<D: Discipline> SimulatedServer<D> {
     }
 }
 
+/// The request of this event and its job, with this demand.
+pub(crate) fn request_of(event: &Event, size: Nanos) -> (Launch, Job) {
+    let Event { intended, session, step, label, .. } = *event;
+    let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
+    (launch, Job { id: 0, class: label, size, arrived: intended })
+}
+
 /// Observes a simulation. Instants never decrease from call to call.
 pub trait SimulationObserver {
     /// A request entered the system.
@@ -224,14 +231,11 @@ pub trait SimulationObserver {
     }
     /// In such a workload, instead of `rejected` and `completed`: a request with this demand ended. [`ControlFlow::Break`] as there.
     fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
-        let Event { intended, session, step, label, .. } = *event;
-        let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
+        let (launch, job) = request_of(event, size);
         match (event.outcome, event.done) {
-            (Outcome::Ok, Some(done)) => {
-                self.completed(done, launch, &Job { id: 0, class: label, size, arrived: intended }, after)
-            }
+            (Outcome::Ok, Some(done)) => self.completed(done, launch, &job, after),
             _ => {
-                self.rejected(launch, label, after);
+                self.rejected(launch, event.label, after);
                 ControlFlow::Continue(())
             }
         }

@@ -17,13 +17,13 @@ use std::ops::ControlFlow;
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
-use offered_schedule::{After, Launch, Visit};
+use offered_schedule::{After, Launch};
 use offered_stats::steady_state::{
     Estimate, Exceedances, PercentileRanks, effective_sample_size, ratio, warm_up as first_cut,
 };
 
 use crate::discipline::Job;
-use crate::drive::SimulationObserver;
+use crate::drive::{SimulationObserver, request_of};
 use batches::{Batch, Batches, Pair, TimeIntegrals};
 use tally::Tally;
 use visits::Visits;
@@ -461,11 +461,10 @@ impl SimulationObserver for Statistics {
     }
 
     fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
-        let Event { intended, session, step, label, .. } = *event;
-        let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
-        let done = event.done.unwrap_or(intended);
+        let (launch, job) = request_of(event, size);
+        let done = event.done.unwrap_or(launch.intended);
         match event.outcome {
-            Outcome::Ok => self.completed(done, launch, &Job { id: 0, class: label, size, arrived: intended }, after),
+            Outcome::Ok => self.completed(done, launch, &job, after),
             _ => self.failed(done, launch, after),
         }
     }
