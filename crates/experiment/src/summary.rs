@@ -24,6 +24,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::SetLoad;
 
+/// What thresholds on a run of `workload` are checked against, in the time that is `counted`.
+pub(crate) fn measurements<'a>(
+    workload: &'a Workload,
+    recording: &'a Recording,
+    verdict: &'a Verdict,
+    counted: Range<Instant>,
+) -> Measurements<'a> {
+    Measurements::new(recording, &verdict.gaps, &verdict.window, counted)
+        .with_pages(workload.pages())
+        .with_scenarios(workload.scenarios(), &verdict.scenarios)
+        .with_checks(workload.checks())
+        .with_goodput(workload.goodput())
+}
+
 /// The summary of a run. Counts are of the whole run; rates, times and arrivals exclude `skip_first` and `skip_last`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -239,10 +253,7 @@ impl Summary {
             [totals.response, totals.service, totals.handshake, totals.waited]
                 .map(|times| times.sorted().summary(1.0).map(Millis::from_nanos));
         let total = verdict.gaps.last();
-        let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
-        let measured = measured.with_pages(workload.pages()).with_checks(workload.checks()).of_share(share.parts() > 1);
-        let measured =
-            measured.with_scenarios(workload.scenarios(), &verdict.scenarios).with_goodput(workload.goodput());
+        let measured = measurements(workload, recording, verdict, workload.counted()).of_share(share.parts() > 1);
         let thresholds = ThresholdResult::check_all(workload.thresholds(), &measured, verdict)?;
         Ok(Self {
             schema: Schema::new(),

@@ -27,8 +27,8 @@ use offered_base::{Instant, Nanos, Rate, Seed};
 use offered_events::{Note, Recording};
 use offered_store::{EndCondition, ReadOptions, RunRecord, read, recorded_shares};
 use offered_verify::{
-    Criteria, ExpectedArrivals, Failures, Incomplete, Measurements, OwnSchedule, ThresholdResult, Twin, Verdict,
-    Window, merge, verify,
+    Criteria, ExpectedArrivals, Failures, Incomplete, OwnSchedule, ThresholdResult, Twin, Verdict, Window, merge,
+    verify,
 };
 use offered_workload::Mistake;
 use offered_workload::Workload;
@@ -37,6 +37,7 @@ use crate::incomplete;
 use crate::location::LocalRun;
 use crate::recorded_run::RecordedRun;
 use crate::redact::without_location;
+use crate::summary::measurements;
 use crate::workload_source::BadLineHandler;
 use crate::{Error, RunResult, server_side, twin};
 
@@ -361,9 +362,7 @@ fn thresholds(
     };
     let end = criteria.duration.map_or(Instant::MAX, |duration| Instant::ZERO + duration);
     let judged = Instant::ZERO + criteria.skip_first..end.earlier(criteria.skip_last);
-    let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, judged).with_pages(workload.pages());
-    let measured = measured.with_scenarios(workload.scenarios(), &verdict.scenarios);
-    let measured = measured.with_checks(workload.checks()).with_goodput(workload.goodput());
+    let measured = measurements(workload, recording, verdict, judged);
     let is_share = Criteria::from_workload(workload, merged.fraction).is_share;
     ThresholdResult::check_all(workload.thresholds(), &measured.of_share(is_share), verdict)
 }

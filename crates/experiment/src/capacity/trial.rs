@@ -12,6 +12,7 @@ use offered_workload::threshold::Metric;
 
 use crate::recorded_simulation::EventCollector;
 use crate::run::{FinishedRun, RunPlan};
+use crate::summary::measurements;
 use crate::{Error, Point, ProgressObserver};
 
 /// The value of an infinite metric: larger than any bound, but finite so that means exist.
@@ -116,9 +117,7 @@ impl Trial {
     /// The metrics of a valid trial.
     fn of(point: &Point, objective: &Objective, recording: &Recording, verdict: &Verdict) -> Result<Self, Error> {
         let workload = &point.workload;
-        let measured = Measurements::new(recording, &verdict.gaps, &verdict.window, workload.counted());
-        let measured = measured.with_pages(workload.pages()).with_checks(workload.checks());
-        let measured = measured.with_goodput(workload.goodput());
+        let measured = measurements(workload, recording, verdict, workload.counted());
         let metrics = objective.thresholds().iter().map(|threshold| {
             let figure = measured.estimate(&threshold.metric)?.map(|figure| figure.value.min(INFINITE));
             figure.ok_or_else(|| Error::at(point.name())(Error::NothingToMeasure(threshold.metric.to_string())))
