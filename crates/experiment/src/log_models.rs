@@ -136,6 +136,7 @@ impl SiteModels {
         let mut models = System::ALL.map(|model| ModelResponses { model, fcfs: None, ps: None });
         let (mut missing, mut warnings, mut trials) = (Vec::new(), Vec::new(), 0);
         for discipline in disciplines {
+            let name = |model: System| format!("{}, {}", model.name(), discipline.name());
             let own = self.system(System::PartlyOpen, *discipline)?;
             let others = [System::Open, System::Closed].map(|model| (model, self.system(model, *discipline)));
             let (mut systems, mut named) = (vec![own], vec![System::PartlyOpen]);
@@ -145,13 +146,13 @@ impl SiteModels {
                         systems.push(system);
                         named.push(model);
                     }
-                    Err(why) => missing.push(format!("{}, {}: {why}", model.name(), discipline.name())),
+                    Err(why) => missing.push(format!("{}: {why}", name(model))),
                 }
             }
             let responses = trials::responses(&systems);
             let own = responses[0].as_ref().map_err(|why| Error::Refused(why.clone()))?;
             for ((model, system), found) in named.iter().zip(&systems).zip(&responses) {
-                let name = format!("{}, {}", model.name(), discipline.name());
+                let name = name(*model);
                 match found {
                     Ok(found) => {
                         let place = models.iter_mut().find(|known| known.model == *model).expect("all models");

@@ -92,9 +92,11 @@ impl Findings {
         let part = duration.0.saturating_sub(block.0 * (counts.len() as u64 - 1));
         if part < block.0 / 10 && counts.len() > 1 {
             let rest = counts.pop().unwrap_or(0.0);
-            counts.iter_mut().rev().take(1).for_each(|count| *count += rest);
-        } else {
-            counts.iter_mut().rev().take(1).for_each(|count| *count *= block.0 as f64 / part.max(1) as f64);
+            if let Some(last) = counts.last_mut() {
+                *last += rest;
+            }
+        } else if let Some(last) = counts.last_mut() {
+            *last *= block.0 as f64 / part.max(1) as f64;
         }
         for count in &mut counts {
             *count *= factor;

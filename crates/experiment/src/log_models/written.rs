@@ -34,7 +34,6 @@ impl SiteModels {
         let response = dry_run_response(&system);
         let workload = found.workload(&system, 1.0)?;
         let target = self.rate * workload.duration().as_secs_f64();
-        let mut left = MAX_REQUESTS;
         let workload = match model {
             System::PartlyOpen => {
                 // Sessions that begin near the end are cut off.
@@ -50,6 +49,7 @@ impl SiteModels {
             }
             System::Open | System::Closed => workload,
         };
+        let mut left = MAX_REQUESTS;
         let mut best = (f64::INFINITY, workload.seed().0);
         for seed in 1..=MAX_SEEDS {
             let requests = dry_run_requests(&workload, &response, seed)?;
