@@ -75,7 +75,7 @@ enum Field {
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; WITHOUT_STREAMS + 16] = [
+static COLUMNS: [ColumnSpec; WITHOUT_STREAMS + streams::COUNT + 2] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),

@@ -51,6 +51,15 @@ fn instant(seconds: f64) -> Option<Instant> {
     from_f64(seconds, S).map(|since| Instant::ZERO + since)
 }
 
+/// The instants of chunks: the first, and one after each of these gaps.
+fn chunks_after(first: Option<Instant>, gaps: impl Iterator<Item = Nanos>) -> Vec<Instant> {
+    let mut chunks: Vec<Instant> = first.into_iter().collect();
+    for gap in gaps {
+        chunks.extend(chunks.last().map(|last| *last + gap));
+    }
+    chunks
+}
+
 /// The stream whose chunks arrived at these instants.
 fn stream(chunks: &[Instant], tokens_in: Option<u64>, tokens_out: Option<u64>) -> Option<Box<TokenStream>> {
     let (first, last) = (*chunks.first()?, *chunks.last()?);
@@ -118,10 +127,8 @@ fn read_aiperf(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result
         let gaps = metrics["inter_chunk_latency"]["value"].as_array();
         let done = done.max(sent);
         let first = value("time_to_first_token").and_then(|ms| from_f64(ms, MS)).map(|ttft| (sent + ttft).min(done));
-        let mut chunks: Vec<Instant> = first.into_iter().collect();
-        for gap in gaps.into_iter().flatten().filter_map(|gap| from_f64(gap.as_f64()?, MS)) {
-            chunks.extend(chunks.last().map(|last| *last + gap));
-        }
+        let gaps = gaps.into_iter().flatten().filter_map(|gap| from_f64(gap.as_f64()?, MS));
+        let chunks = chunks_after(first, gaps);
         let code = error.as_ref().and_then(|error| error.code).unwrap_or(0);
         let outcome = match &error {
             _ if metadata.was_cancelled => Outcome::Cut,
@@ -278,11 +285,8 @@ fn read_vllm(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
         intake.understood();
         let ttft = whole.ttfts.get(at).copied().filter(|ttft| *ttft > 0.0);
         let gaps = whole.itls.get(at).map_or(&[][..], Vec::as_slice);
-        let mut chunks: Vec<Instant> =
-            ttft.and_then(|ttft| from_f64(ttft, S)).map(|ttft| sent + ttft).into_iter().collect();
-        for gap in gaps.iter().filter_map(|gap| from_f64(*gap, S)) {
-            chunks.extend(chunks.last().map(|last| *last + gap));
-        }
+        let first = ttft.and_then(|ttft| from_f64(ttft, S)).map(|ttft| sent + ttft);
+        let chunks = chunks_after(first, gaps.iter().filter_map(|gap| from_f64(*gap, S)));
         let latency = whole.latencies.get(at).and_then(|latency| from_f64(*latency, S)).map(|latency| sent + latency);
         let done = latency.or(chunks.last().copied()).unwrap_or(sent);
         let error = whole.errors.get(at).cloned().flatten().filter(|error| !error.is_empty());
