@@ -28,6 +28,12 @@ fn nasa() -> Result<String, Missing> {
     real("nasa_1995-08-01.log.gz")
 }
 
+fn findings(options: &Options) -> Result<Findings, Missing> {
+    let inputs = open_inputs(&[nasa()?], &options.choice).unwrap();
+    let tally = read(&inputs, options, 1800, &Progress::default()).unwrap();
+    Ok(Findings::of(tally, options, 1800).unwrap())
+}
+
 fn the_known_facts_of_the_log() -> Tested {
     let path = nasa()?;
     let options = Options::default();
@@ -49,11 +55,7 @@ fn the_known_facts_of_the_log() -> Tested {
 }
 
 fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
-    let path = nasa()?;
-    let options = Options { labels: Some(LabelRules::default()), threads: 2, ..Options::default() };
-    let inputs = open_inputs(&[path], &options.choice).unwrap();
-    let tally = read(&inputs, &options, 1800, &Progress::default()).unwrap();
-    let found = Findings::of(tally, &options, 1800).unwrap();
+    let found = findings(&Options { labels: Some(LabelRules::default()), threads: 2, ..Options::default() })?;
     // By the paper's cut-offs for C2 up to 4, 10.36 requests per session are "closed"; no simulation yet.
     assert_eq!((found.figures.paper_rule.model, found.figures.paper_rule.cutoffs), (System::Closed, (5.0, 10.0)));
     assert_eq!(found.recommendation.model, System::PartlyOpen);
@@ -101,10 +103,7 @@ fn the_findings_and_the_workloads_of_all_three_models() -> Tested {
 }
 
 fn the_recommendation_is_partly_open() -> Tested {
-    let path = nasa()?;
-    let options = Options::default();
-    let inputs = open_inputs(&[path], &options.choice).unwrap();
-    let found = Findings::of(read(&inputs, &options, 1800, &Progress::default()).unwrap(), &options, 1800).unwrap();
+    let found = findings(&Options::default())?;
     let others = SiteModels::new(&found, 0.7).unwrap().compare(&Discipline::ALL).unwrap();
     let recommended = recommendation(&others, found.figures.requests_per_session.mean);
     assert_eq!((recommended.model, recommended.reason), (System::PartlyOpen, RecommendationReason::OtherResponses));
