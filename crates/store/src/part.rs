@@ -224,15 +224,19 @@ pub(crate) struct PartContext<'a> {
     pub started: Option<Nanos>,
 }
 
-/// Writes `batches` of events as one Parquet file. Calls `pause` after each [`PIECE`] of a column, about 15 us of work, with the total number
-/// of these calls.
+/// Writes `batches` of events as one Parquet file. Calls `pause` for each [`PIECE`] that is searched for streams, and after each one of a
+/// column, about 15 us of work, with the total number of calls of the search or of the columns.
 pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     out: W,
     batches: &[B],
     context: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    let has_streams = batches.iter().any(|batch| batch.borrow().iter().any(|event| event.stream.is_some()));
+    let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
+    let has_streams = pieces.iter().any(|piece| {
+        pause(pieces.len());
+        piece.iter().any(|event| event.stream.is_some())
+    });
     let columns = if has_streams { &COLUMNS[..] } else { &COLUMNS[..WITHOUT_STREAMS] };
     write_columns(columns, properties(), out, batches, context, pause)
 }
