@@ -121,7 +121,9 @@ impl fmt::Display for Expression {
 
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    let has_digits_only =
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    has_digits_only && text.parse::<f64>().is_ok()
 }
 
 /// What of the text is not parsed yet.
@@ -192,8 +194,7 @@ impl<'a> Parser<'a> {
             '0'..='9' | '-' => {
                 let sign = if self.skip("-") { "-" } else { "" };
                 let number = format!("{sign}{}", self.take(|c| c.is_ascii_digit() || c == '.'));
-                number.parse::<f64>().ok().filter(|_| is_number(&number))?;
-                text(&number)
+                if is_number(&number) { text(&number) } else { None }
             }
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let name = self.take(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -263,6 +264,7 @@ mod tests {
             ("traceparent()", "traceparent()"),
             ("random(-5, n - -2)", "random(-5, (n - -2))"),
             ("url(base64(run))", "url(base64(run))"),
+            ("md5('127.0.0.1')", "md5('127.0.0.1')"),
         ] {
             let expression = Expression::parse(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(expression.to_string(), written);
