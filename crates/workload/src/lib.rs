@@ -401,9 +401,7 @@ impl Workload {
     pub fn uses_run_id(&self) -> bool {
         let of_run = |variable: &Variable| match &variable.source {
             script::Source::Uuid => true,
-            script::Source::Composed(text) => {
-                text.pieces().iter().flat_map(template::Piece::atoms).any(|piece| *piece == template::Piece::Run)
-            }
+            script::Source::Composed(text) => text.pieces().iter().any(template::Piece::uses_run_id),
             _ => false,
         };
         self.0.variables.iter().any(of_run)

@@ -58,11 +58,7 @@ pub(super) fn uses_session_number(request: &Request, target: Option<&Target>) ->
 /// Whether a request or one of its checks contains the run id.
 pub(super) fn uses_run_id(request: &Request, target: Option<&Target>) -> bool {
     let sought = response_templates(request).map(|(_, text)| text);
-    request_templates(request, target)
-        .chain(sought)
-        .flat_map(Template::pieces)
-        .flat_map(Piece::atoms)
-        .any(|piece| matches!(piece, Piece::Run))
+    request_templates(request, target).chain(sought).flat_map(Template::pieces).any(Piece::uses_run_id)
 }
 
 /// Whether a request, or what it expects of its response, contains a variable, directly or in the value of another one of `variables`.

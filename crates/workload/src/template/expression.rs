@@ -97,6 +97,16 @@ impl Expression {
             Self::Operation(_, both) => both.iter().flat_map(Self::pieces).collect(),
         }
     }
+
+    fn uses_run_id(&self) -> bool {
+        match self {
+            Self::Piece(piece) => piece.uses_run_id(),
+            Self::Call(function, arguments) => {
+                matches!(function, Function::Traceparent) || arguments.iter().any(Self::uses_run_id)
+            }
+            Self::Operation(_, both) => both.iter().any(Self::uses_run_id),
+        }
+    }
 }
 
 /// As it is parsed again.
@@ -238,6 +248,15 @@ impl Piece {
         }
     }
 
+    /// Whether its value depends on the run id. The trace context of a request is unique over all runs.
+    pub(crate) fn uses_run_id(&self) -> bool {
+        match self {
+            Self::Run => true,
+            Self::Expression(expression, _) => expression.uses_run_id(),
+            _ => false,
+        }
+    }
+
     /// The pieces that it is made of: of an expression its texts, numbers and values.
     pub fn atoms(&self) -> Vec<&Self> {
         match self {
@@ -281,6 +300,13 @@ mod tests {
         let template = Template::new("a {{sha256(token + 1)|raw}} {{now|unix}}");
         assert_eq!(template.names().map(ToString::to_string).collect::<Vec<_>>(), ["{{token}}"]);
         assert!(!template.is_plain() && template.as_str() == "a {{sha256(token + 1)|raw}} {{now|unix}}");
+    }
+
+    #[test]
+    fn expressions_with_the_run_id_or_a_trace_context_differ_between_runs() {
+        let uses = |text: &str| Template::new(text).pieces()[0].uses_run_id();
+        assert!(uses("{{run}}") && uses("{{upper(run)}}") && uses("{{traceparent()}}"));
+        assert!(!uses("{{random(1, 9)}}") && !uses("{{session + 1}}") && !uses("run"));
     }
 
     proptest! {
