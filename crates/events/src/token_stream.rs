@@ -60,12 +60,12 @@ offered_base::named! {
 }
 
 impl TokenStream {
-    /// The same with every instant moved by `place`.
-    #[must_use]
-    pub fn placed(self, place: impl Fn(Instant) -> Instant) -> Self {
-        let [first_token, first_answer, last_token] =
-            [self.first_token, self.first_answer, self.last_token].map(|at| at.map(&place));
-        Self { head: place(self.head), first_token, first_answer, last_token, ..self }
+    /// Moves every instant by `place`.
+    pub fn place(&mut self, place: impl Fn(Instant) -> Instant) {
+        self.head = place(self.head);
+        for at in [&mut self.first_token, &mut self.first_answer, &mut self.last_token] {
+            *at = at.map(&place);
+        }
     }
 
     /// Tokens in the first chunk: as counted by the server, else its share of all tokens; `None` without a count.

@@ -99,14 +99,17 @@ impl ClockCorrection {
     pub fn place(&self, event: &Event) -> Event {
         let ahead = self.ahead(event.intended).min(event.intended.0.into());
         let place = |at: Instant| Instant((i128::from(at.0) - ahead).clamp(0, u64::MAX.into()) as u64);
-        Event {
+        let mut placed = Event {
             intended: place(event.intended),
             sent: event.sent.map(place),
             first_byte: event.first_byte.map(place),
             done: event.done.map(place),
-            stream: event.stream.clone().map(|stream| Box::new(stream.placed(place))),
             ..event.clone()
+        };
+        if let Some(stream) = &mut placed.stream {
+            stream.place(place);
         }
+        placed
     }
 
     /// The offset at this instant, in ns: linear between the measurements, constant before the first and after the second.

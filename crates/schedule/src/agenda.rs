@@ -354,7 +354,10 @@ impl Agenda {
     /// The same requests, and those of visits that have begun before the end, or before their user leaves, for up to `within` longer.
     #[must_use]
     pub fn finishing(mut self, within: Nanos) -> Self {
-        self.last = self.end + within;
+        // The end is zero if this share of the count has no requests.
+        if self.end > Instant::ZERO {
+            self.last = self.end + within;
+        }
         if let Some(merged) = &mut self.merged {
             merged.finish(within);
         }

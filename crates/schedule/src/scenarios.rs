@@ -111,7 +111,7 @@ pub(crate) struct MergedAgenda {
 impl MergedAgenda {
     pub(crate) fn new(scenarios: &Scenarios, seed: Seed, end: Instant, share: Share) -> Self {
         let agenda = |(number, scenario): (usize, &Scenario)| {
-            let last = Instant::ZERO + scenario.duration;
+            let last = (Instant::ZERO + scenario.duration).min(end.earlier(scenario.start));
             Agenda::new(&scenario.sessions, scenarios.seed(seed, number), last, None, share)
         };
         let agendas = scenarios.all.iter().enumerate().map(agenda).collect();

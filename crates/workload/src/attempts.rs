@@ -10,6 +10,9 @@ use offered_base::{Instant, Seed};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::Launch;
 
+/// The maximum number of retries that an event can record: attempts have numbers of 16 bits.
+const MAX_RETRIES: u32 = u16::MAX as u32 - 1;
+
 /// A request to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resend {
@@ -150,7 +153,7 @@ impl AttemptTracker {
     fn next_attempt(&mut self, request: &Request, event: &mut Event) -> Option<Instant> {
         let (number, policy) = self.policies.of(event.label)?;
         let n = u32::from(request.ended) + 1;
-        if n > policy.times || !policy.follows(event.outcome, event.status) {
+        if n > policy.times.min(MAX_RETRIES) || !policy.follows(event.outcome, event.status) {
             return None;
         }
         let at = event.done? + policy.wait.wait(n, self.seed, event.session, event.step);

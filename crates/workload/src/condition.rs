@@ -1,7 +1,5 @@
 //! Conditions on the values and the last response of a session, by which it takes its way through a flow.
 
-use std::collections::HashSet;
-
 use offered_base::{InvalidValue, nearest};
 
 use super::Request;
@@ -50,9 +48,8 @@ impl Condition {
         match &self.subject {
             Subject::Status(ranges) => check_test(&Test::Status(ranges.clone())),
             Subject::Check(name) => {
-                let known: HashSet<&str> =
+                let known: Vec<&str> =
                     requests.iter().flat_map(Request::checks).map(|check| check.name.as_str()).collect();
-                let known: Vec<&str> = known.into_iter().collect();
                 if known.contains(&&**name) {
                     return Ok(());
                 }

@@ -328,11 +328,10 @@ impl Workload {
 
     /// The connections that a run needs: a protocol client for each target, by index, and another (`true`) for its WebSocket messages.
     pub fn clients(&self) -> Vec<(u16, bool)> {
-        let is_socket = |request: &&Request| matches!(request.call, Call::WebSocket(_));
-        let has_sockets =
-            |target| self.0.requests.iter().filter(|request| request.target == target).any(|r| is_socket(&r));
+        let is_socket = |request: &Request| matches!(request.call, Call::WebSocket(_));
+        let has_sockets = |target| self.0.requests.iter().any(|request| request.target == target && is_socket(request));
         let targets = (self.targets().count() as u16).max(1);
-        if targets == 1 && self.0.requests.iter().all(|request| is_socket(&request)) {
+        if targets == 1 && self.0.requests.iter().all(is_socket) {
             return vec![(0, true)];
         }
         let plain = (0..targets).map(|target| (target, false));
@@ -402,9 +401,7 @@ impl Workload {
     pub fn uses_run_id(&self) -> bool {
         let of_run = |variable: &Variable| match &variable.source {
             script::Source::Uuid => true,
-            script::Source::Composed(text) => {
-                text.pieces().iter().flat_map(template::Piece::atoms).any(|piece| *piece == template::Piece::Run)
-            }
+            script::Source::Composed(text) => text.pieces().iter().any(template::Piece::uses_run_id),
             _ => false,
         };
         self.0.variables.iter().any(of_run)
@@ -526,14 +523,15 @@ impl Workload {
 
     /// Whether sessions remember, listen or fetch: all that a transport cannot do that only sends and times.
     pub fn is_scripted(&self) -> bool {
-        let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0)
-            || !self.0.conditions.is_empty()
+        let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0);
+        let rules = !self.0.conditions.is_empty()
             || self.flows().is_some_and(|flows| flows.steps().iter().any(|step| step.rules.on_failure.is_some()));
-        let target = target || self.clients().len() > 1;
         // For users that become new visitors, only a script has the number of the visitor.
         let numbered =
             || self.0.requests.iter().any(|request| names::uses_session_number(request, self.target_of(request)));
         target
+            || rules
+            || self.clients().len() > 1
             || self.0.requests.iter().any(|request| request.is_scripted(self.target_of(request)))
             || (self.renews() && numbered())
     }

@@ -58,16 +58,13 @@ pub(super) fn uses_session_number(request: &Request, target: Option<&Target>) ->
 /// Whether a request or one of its checks contains the run id.
 pub(super) fn uses_run_id(request: &Request, target: Option<&Target>) -> bool {
     let sought = response_templates(request).map(|(_, text)| text);
-    request_templates(request, target)
-        .chain(sought)
-        .flat_map(Template::pieces)
-        .flat_map(Piece::atoms)
-        .any(|piece| matches!(piece, Piece::Run))
+    request_templates(request, target).chain(sought).flat_map(Template::pieces).any(Piece::uses_run_id)
 }
 
-/// Whether a request, or what it expects of its response, contains a variable.
-pub(super) fn has_variable(request: &Request, target: Option<&Target>, variable: &str) -> bool {
-    request_names(request, target).chain(response_names(request)).any(|name| *name.variable == *variable)
+/// Whether a request, or what it expects of its response, contains a variable, directly or in the value of another one of `variables`.
+pub(super) fn has_variable(request: &Request, target: Option<&Target>, variables: &[Variable], variable: &str) -> bool {
+    let names = request_names(request, target).chain(response_names(request));
+    names.flat_map(|name| expanded(name, variables)).any(|name| *name.variable == *variable)
 }
 
 /// The placeholders that need a value before a request is sent.

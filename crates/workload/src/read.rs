@@ -89,15 +89,12 @@ impl Reader<'_> {
         if let (Some(Nanos::ZERO), Some(value)) = (length, root.get("duration")) {
             return Err(value.mistake("must be longer than 0s"));
         }
-        let mut targets = match root.get("target") {
-            None => Vec::new(),
-            Some(value) if value.is_list() => value
-                .list()?
-                .iter()
-                .map(|value| self.defaults(value, target::target(value, self.folder)?))
-                .collect::<Result<Vec<_>, _>>()?,
-            Some(value) => vec![self.defaults(&value, target::target(&value, self.folder)?)?],
+        let listed = match root.get("target") {
+            Some(value) if value.is_list() => value.list()?,
+            one => one.into_iter().collect(),
         };
+        let target = |value: &Value<'_>| self.defaults(value, target::target(value, self.folder)?);
+        let mut targets = listed.iter().map(target).collect::<Result<Vec<_>, Mistake>>()?;
         let path = targets.first().map_or("/", |target| &target.url.path);
         let given = root.get("request").map(|value| self.requests(&value, path, &targets)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);

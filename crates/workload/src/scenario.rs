@@ -45,7 +45,8 @@ impl Workload {
     /// The number of scenarios that send a request with this variable; 1 for a workload with one load only.
     pub fn scenarios_with(&self, variable: &str) -> usize {
         let Some(scenarios) = self.scenarios() else { return 1 };
-        let has = |request: &Request| names::has_variable(request, self.0.target_of(request), variable);
+        let has =
+            |request: &Request| names::has_variable(request, self.0.target_of(request), &self.0.variables, variable);
         let requests: HashSet<usize> = (0..self.0.requests.len()).filter(|of| has(&self.0.requests[*of])).collect();
         scenarios.all().iter().filter(|scenario| sent(scenario).any(|request| requests.contains(&request))).count()
     }

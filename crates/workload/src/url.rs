@@ -37,7 +37,7 @@ impl Url {
         let usual = if self.secure { ":443" } else { ":80" };
         let short = |origin: &str| {
             let lower = origin.to_ascii_lowercase();
-            lower.strip_suffix(usual).map_or(lower.clone(), str::to_owned)
+            lower.strip_suffix(usual).unwrap_or(&lower).to_owned()
         };
         self.login.is_none() && short(origin) == short(&self.origin())
     }

@@ -10,7 +10,7 @@ use super::{Branches, Step};
 /// A condition on the values and the last response of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Condition {
-    /// Its number among the conditions of the workload.
+    /// Index in the conditions of the workload.
     pub number: u16,
     /// The probability that it holds, where no response decides; `None`: not stated.
     pub probability: Option<f64>,
@@ -19,7 +19,7 @@ pub struct Condition {
 /// The conditions of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// The step is made only if this holds; else the session goes on as if it had made it.
+    /// The session makes the step only if this holds; otherwise it continues as after the step.
     pub only_if: Option<Condition>,
     /// The repetitions end as soon as this holds.
     pub until: Option<Condition>,
@@ -43,7 +43,7 @@ offered_base::named! {
     }
 }
 
-/// Returns whether the condition of this number holds for the session whose request has completed; `None` if nothing is known of it.
+/// Returns whether the condition with this number holds for the session of the completed request; `None`: unknown.
 pub type Decide<'a> = &'a mut dyn FnMut(u16) -> Option<bool>;
 
 /// The probability of a condition that states none.
@@ -84,7 +84,7 @@ impl Step {
         }
     }
 
-    /// The steps after it (`None`: the session leaves), with their probabilities, before any of them is skipped.
+    /// The next steps (`None`: the session leaves) with their probabilities, without regard to their own conditions.
     fn ways(&self) -> Vec<(Option<u16>, f64)> {
         let mut rest = 1.0;
         let mut ways = Vec::new();
@@ -97,9 +97,10 @@ impl Step {
     }
 }
 
-/// The steps that follow `step` (`None`: the session leaves), with their probabilities; steps whose condition is false are skipped.
+/// The steps that follow `step` (`None`: the session leaves) with their probabilities. A session skips steps with a false condition.
 pub(super) fn followers(steps: &[Step], step: &Step) -> Vec<(Option<u16>, f64)> {
-    if step.rules.switch.is_empty() && steps.iter().all(|step| step.rules.only_if.is_none()) {
+    let is_conditional = |to: u16| steps[usize::from(to)].rules.only_if.is_some();
+    if step.rules.switch.is_empty() && !step.next.ways().any(|(to, _)| to.is_some_and(is_conditional)) {
         return step.next.ways().collect();
     }
     let mut open = step.ways();

@@ -119,3 +119,16 @@ fn an_attempt_that_cannot_be_sent_leaves_the_outcome_of_the_one_before() {
     assert_eq!(ended, [Event { retries: 1, ..event(1, 10, 20, Outcome::Reset) }]);
     assert_eq!((attempts[0].attempt, attempts[0].sent), (2, None));
 }
+
+#[test]
+fn a_request_has_no_more_attempts_than_an_event_can_number() {
+    let mut all = attempts("retry = { times = 100000, wait = \"0s\" }");
+    all.first(resend(1));
+    let (mut last, mut ended) = (0, Vec::new());
+    while ended.is_empty() {
+        let (requests, attempts) = settle(&mut all, event(1, 11, 20, Outcome::Timeout));
+        (last, ended) = (attempts[0].attempt, requests);
+        assert_eq!(all.due(ms(20)).is_some(), ended.is_empty());
+    }
+    assert_eq!((last, ended[0].retries), (u16::MAX, u16::MAX - 1));
+}

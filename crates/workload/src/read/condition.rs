@@ -1,7 +1,7 @@
 //! Reading the conditions of a flow: `if`, `while`, `until` and `switch`.
 
 use super::Reader;
-use super::script::{statuses, text_condition};
+use super::script::{status_ranges, text_condition};
 use crate::condition::{Condition, Subject};
 use crate::script::TextCondition;
 use crate::shape;
@@ -53,10 +53,7 @@ impl Reader<'_> {
                 let condition = text.map_or(TextCondition::There, |(_, condition)| condition);
                 Subject::Value(Template::new(value.text()?), condition)
             }
-            "status" => {
-                let ranges = if value.is_list() { value.list()? } else { vec![value.clone()] };
-                Subject::Status(ranges.iter().map(statuses).collect::<Result<_, _>>()?)
-            }
+            "status" => Subject::Status(status_ranges(&value)?),
             "check" => Subject::Check(value.text()?.to_owned()),
             _ => {
                 negated ^= !value.truth()?;

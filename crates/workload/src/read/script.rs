@@ -261,10 +261,7 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
         return Err(item.mistake(format!("`{key}` cannot be combined with {kind}")));
     }
     let (said, test) = match kind {
-        "status" => {
-            let ranges = if value.is_list() { value.list()? } else { vec![value.clone()] };
-            (value.shown(), Test::Status(ranges.iter().map(statuses).collect::<Result<_, _>>()?))
-        }
+        "status" => (value.shown(), Test::Status(status_ranges(&value)?)),
         "size" => {
             let sizes: Sizes = value.checked(value.shown().parse())?;
             (value.shown(), Test::Size(sizes))
@@ -330,6 +327,12 @@ pub(super) fn text_condition(
         _ => ("matches", TextCondition::Matches(text.clone())),
     };
     Ok(Some((format!("{sign} {text}"), condition)))
+}
+
+/// One status or range, or a list of them.
+pub(super) fn status_ranges(value: &Value<'_>) -> Result<Vec<(u16, u16)>, Mistake> {
+    let ranges = if value.is_list() { value.list()? } else { vec![value.clone()] };
+    ranges.iter().map(statuses).collect()
 }
 
 /// `200`, `"2xx"` or `"200..299"`.

@@ -132,15 +132,12 @@ pub(crate) static SUBMIT: Shape = shape(
 static FIELD: Kind = Any(&[Template, Number(f64::NEG_INFINITY), Boolean, List(&FIELD_ITEM), Kind::Table(&FIELD_FILE)]);
 static FIELD_ITEM: Kind = Any(&[Template, Number(f64::NEG_INFINITY)]);
 
-pub(crate) static FIELD_FILE: Shape = shape(
-    "A file that is chosen in a field.",
-    &[
-        key("file", File, "File to upload."),
-        key("type", Text, "Media type, such as image/png."),
-        key("raw", Boolean, "Send the file unchanged, not as a template. Default true."),
-    ],
-)
-.needs(&["file"]);
+const UPLOAD: Key = key("file", File, "File to upload.");
+const MEDIA_TYPE: Key = key("type", Text, "Media type, such as image/png.");
+const RAW: Key = key("raw", Boolean, "Send the file unchanged, not as a template. Default true.");
+
+pub(crate) static FIELD_FILE: Shape =
+    shape("A file that is chosen in a field.", &[UPLOAD, MEDIA_TYPE, RAW]).needs(&["file"]);
 
 pub(crate) static STREAM: Shape = shape(
     "A streamed response.",
@@ -157,13 +154,7 @@ pub(crate) static STREAM: Shape = shape(
 
 pub(crate) static PART: Shape = shape(
     "A part of a multipart form.",
-    &[
-        key("name", Text, "Name of the field."),
-        key("value", Template, "Text value."),
-        key("file", File, "File to upload."),
-        key("type", Text, "Media type, such as image/png."),
-        key("raw", Boolean, "Send the file unchanged, not as a template. Default true."),
-    ],
+    &[key("name", Text, "Name of the field."), key("value", Template, "Text value."), UPLOAD, MEDIA_TYPE, RAW],
 )
 .needs(&["name"])
 .one_of(&["value", "file"]);

@@ -112,22 +112,23 @@ fn discipline() -> Value {
 /// Metrics and their bounds, as [`crate::threshold`] reads them.
 fn thresholds() -> Value {
     let label = r"\s*(?:\{[^{}]+\})?\s*$";
-    let times =
-        format!(r"^\s*(?:response\.ok\.|response\.|service\.ok\.|service\.|lateness\.)?(?:mean|max|p{NUMBER}){label}");
+    let samples =
+        r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|ttft\.|tpot\.|gap\.|itl\.";
+    let times = format!(r"^\s*(?:{samples})?(?:mean|max|p{NUMBER}){label}");
     let limits = [
         (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
         (
-            format!(r"^\s*(?:errors(?:\.rate)?|checks\.failed){label}"),
+            format!(r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|checks\.failed|goodput\.share){label}"),
             format!(r"\s*{NUMBER}\s*%?\s*"),
             "A bound of a share, such as \"< 0.1%\".",
         ),
         (
-            format!(r"^\s*(?:throughput|throughput\.rate|arrivals\.rate){label}"),
+            format!(r"^\s*(?:throughput|throughput\.rate|goodput|goodput\.rate|tokens\.rate|arrivals\.rate){label}"),
             rate(),
             "A bound of a rate, such as \"> 90/s\".",
         ),
         (
-            format!(r"^\s*arrivals\.cov{label}"),
+            format!(r"^\s*(?:arrivals\.cov|attempts\.per_request){label}"),
             format!(r"\s*{NUMBER}\s*"),
             "A bound of a number, such as \"0.95..1.05\".",
         ),

@@ -83,6 +83,29 @@ proptest! {
 }
 
 #[test]
+fn the_schema_takes_thresholds_of_all_metrics() {
+    for (metric, bound) in [
+        ("page.p95", "< 1s"),
+        ("objects.mean", "< 1s"),
+        ("ttft.p95{chat}", "< 500ms"),
+        ("tpot.max", "< 50ms"),
+        ("gap.p99", "< 1s"),
+        ("itl.p99", "< 1s"),
+        ("page.errors", "< 1%"),
+        ("objects.errors", "< 1%"),
+        ("checks.failed", "< 1%"),
+        ("goodput.share", "> 95%"),
+        ("goodput", "> 9/s"),
+        ("goodput.rate", "> 9/s"),
+        ("tokens.rate", "> 100/s"),
+        ("attempts.per_request", "< 1.5"),
+    ] {
+        let threshold = json!({ metric: bound });
+        assert!(Threshold::new(metric, bound).is_ok() && takes("thresholds", &threshold), "{threshold}");
+    }
+}
+
+#[test]
 fn every_example_satisfies_the_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -97,6 +97,16 @@ impl Expression {
             Self::Operation(_, both) => both.iter().flat_map(Self::pieces).collect(),
         }
     }
+
+    fn uses_run_id(&self) -> bool {
+        match self {
+            Self::Piece(piece) => piece.uses_run_id(),
+            Self::Call(function, arguments) => {
+                matches!(function, Function::Traceparent) || arguments.iter().any(Self::uses_run_id)
+            }
+            Self::Operation(_, both) => both.iter().any(Self::uses_run_id),
+        }
+    }
 }
 
 /// As it is parsed again.
@@ -121,7 +131,9 @@ impl fmt::Display for Expression {
 
 fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    let has_digits_only =
+        digits.starts_with(|c: char| c.is_ascii_digit()) && digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    has_digits_only && text.parse::<f64>().is_ok()
 }
 
 /// What of the text is not parsed yet.
@@ -192,8 +204,7 @@ impl<'a> Parser<'a> {
             '0'..='9' | '-' => {
                 let sign = if self.skip("-") { "-" } else { "" };
                 let number = format!("{sign}{}", self.take(|c| c.is_ascii_digit() || c == '.'));
-                number.parse::<f64>().ok().filter(|_| is_number(&number))?;
-                text(&number)
+                if is_number(&number) { text(&number) } else { None }
             }
             c if c.is_ascii_alphabetic() || c == '_' => {
                 let name = self.take(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -237,6 +248,15 @@ impl Piece {
         }
     }
 
+    /// Whether its value depends on the run id. The trace context of a request is unique over all runs.
+    pub(crate) fn uses_run_id(&self) -> bool {
+        match self {
+            Self::Run => true,
+            Self::Expression(expression, _) => expression.uses_run_id(),
+            _ => false,
+        }
+    }
+
     /// The pieces that it is made of: of an expression its texts, numbers and values.
     pub fn atoms(&self) -> Vec<&Self> {
         match self {
@@ -263,6 +283,7 @@ mod tests {
             ("traceparent()", "traceparent()"),
             ("random(-5, n - -2)", "random(-5, (n - -2))"),
             ("url(base64(run))", "url(base64(run))"),
+            ("md5('127.0.0.1')", "md5('127.0.0.1')"),
         ] {
             let expression = Expression::parse(text).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(expression.to_string(), written);
@@ -279,6 +300,13 @@ mod tests {
         let template = Template::new("a {{sha256(token + 1)|raw}} {{now|unix}}");
         assert_eq!(template.names().map(ToString::to_string).collect::<Vec<_>>(), ["{{token}}"]);
         assert!(!template.is_plain() && template.as_str() == "a {{sha256(token + 1)|raw}} {{now|unix}}");
+    }
+
+    #[test]
+    fn expressions_with_the_run_id_or_a_trace_context_differ_between_runs() {
+        let uses = |text: &str| Template::new(text).pieces()[0].uses_run_id();
+        assert!(uses("{{run}}") && uses("{{upper(run)}}") && uses("{{traceparent()}}"));
+        assert!(!uses("{{random(1, 9)}}") && !uses("{{session + 1}}") && !uses("run"));
     }
 
     proptest! {

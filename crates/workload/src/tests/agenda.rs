@@ -528,3 +528,11 @@ fn visits_under_way_at_the_end_may_finish() {
         assert!(outs < begun && last < Instant::from_secs(21), "{model}: {outs} of {begun}");
     }
 }
+
+#[test]
+fn a_share_without_requests_sends_none_where_visits_finish() {
+    let arrivals = "arrivals.partly_open = { rate = \"20/s\", stay = 0.8 }";
+    let workload = workload(&format!("requests = 1\nduration = \"20s\"\nend = \"finish\"\n{arrivals}"));
+    let number = |index| play(&workload, Share::new(index, 2).unwrap(), |_| Nanos(0)).len();
+    assert_eq!((number(0), number(1)), (1, 0));
+}

@@ -133,3 +133,22 @@ fn mistakes_of_scenarios_name_their_place() {
         assert!(mistake.contains(expected), "{to}: {mistake}");
     }
 }
+
+#[test]
+fn a_scenario_begins_no_session_after_the_end_of_the_run() {
+    let text = TWO.replace("arrivals.open.rate", "end = \"60s\", arrivals.open.rate");
+    let workload = read(&format!("end = \"finish\"\n{}", text.replace("duration = \"60s\"", "duration = \"30s\"")));
+    let all = played(&workload, Share::ALL);
+    let scenarios = workload.scenarios().unwrap();
+    let visitors = all.iter().filter(|(launch, _)| scenarios.split(launch.session).0 == 0);
+    assert!(visitors.map(|(launch, _)| launch.intended).max().unwrap() < Instant::from_secs(30));
+}
+
+#[test]
+fn a_variable_is_used_where_another_one_contains_it() {
+    let variables = "variables = { id = { sequence = 1 }, name = \"u{{id}}\" }\n";
+    let text =
+        TWO.replace("get = \"/look\"", "get = \"/look?{{id}}\"").replace("get = \"/r\"", "get = \"/r?{{name}}\"");
+    let workload = read(&format!("{variables}{text}"));
+    assert_eq!((workload.scenarios_with("id"), workload.scenarios_with("name")), (2, 1));
+}
