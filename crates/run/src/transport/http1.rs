@@ -86,6 +86,11 @@ impl Http1 {
         }
     }
 
+    /// When a held-back body is sent or a stream ends, whichever is first.
+    fn next_timer(&mut self) -> Instant {
+        self.next_body_due().min(self.next_stream_end())
+    }
+
     /// Closes the connections of a session.
     fn close_connections(&mut self, session: u64) {
         let first = self.by_session.remove(&session);
@@ -150,7 +155,7 @@ impl<S: CompletionSink> Client<S> for Http1 {
     fn wait(&mut self, deadline: Instant, sink: &mut S) {
         // Compiled requests hold no bodies back and have no streams.
         if S::KEEPS_RESPONSE {
-            let next_timer = self.next_body_due().min(self.next_stream_end());
+            let next_timer = self.next_timer();
             run_once(self, deadline.min(next_timer), sink);
             if next_timer < Instant::MAX {
                 self.release_bodies(sink);
@@ -206,7 +211,7 @@ impl ProtocolClient for Http1 {
     }
 
     fn next_turn(&mut self) -> Instant {
-        next_turn::<Vec<Completion>, _>(self).min(self.next_body_due())
+        next_turn::<Vec<Completion>, _>(self).min(self.next_timer())
     }
 
     fn request_text(&self, outgoing: &OutgoingRequest, _event: &Event) -> RequestText {
