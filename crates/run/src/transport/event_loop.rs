@@ -153,17 +153,16 @@ pub(super) trait SocketHandler<H> {
 }
 
 impl EventLoop {
-    /// An event loop with this `clock` and `poller`, which waits without sleeping for the last `spin`, and with
+    /// An event loop with a new clock and this `poller`, which waits without sleeping for the last `spin`, and with
     /// timeouts to connect and for responses, and the `limits` of single requests.
     pub(super) fn new(
-        clock: Clock,
         poller: Poller,
         spin: Nanos,
         (connect, answer): (Nanos, Nanos),
         limits: Option<TimeLimits>,
     ) -> Self {
         Self {
-            clock,
+            clock: Clock::start(),
             poller,
             connect_deadlines: Deadlines::new(connect),
             response_deadlines: Deadlines::new(limits.as_ref().map_or(answer, |limits| limits.longest(answer))),
@@ -413,7 +412,7 @@ mod tests {
     #[test]
     fn streams_that_become_ready_faster_than_they_are_read_take_turns() {
         let (poller, second) = (Poller::new().unwrap(), Nanos::from_secs(1));
-        let event_loop = EventLoop::new(Clock::start(), poller, Nanos::ZERO, (second, second), None);
+        let event_loop = EventLoop::new(poller, Nanos::ZERO, (second, second), None);
         let mut served = Slow { event_loop, connections: Slab::new() };
         let mut peers = Vec::new();
         for token in 0..SOCKETS {
@@ -442,7 +441,7 @@ mod tests {
     #[test]
     fn the_next_turn_is_at_the_first_timeout_of_any_kind() {
         let second = Nanos::from_secs(1);
-        let event_loop = EventLoop::new(Clock::start(), Poller::new().unwrap(), Nanos::ZERO, (second, second), None);
+        let event_loop = EventLoop::new(Poller::new().unwrap(), Nanos::ZERO, (second, second), None);
         let mut served = Slow { event_loop, connections: Slab::new() };
         let key = served.connections.insert(Connection(UnixStream::pair().unwrap().0));
         served.event_loop.response_deadlines.push(Instant::ZERO, key, 0, 1, |_, _| true);

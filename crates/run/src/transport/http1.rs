@@ -63,13 +63,7 @@ impl Http1 {
     fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
         let ThreadResources { poller, worker, connections, spin, limits, .. } = thread;
         Self {
-            event_loop: EventLoop::new(
-                Clock::start(),
-                poller,
-                spin,
-                (setup.connect_timeout, setup.response_timeout),
-                limits,
-            ),
+            event_loop: EventLoop::new(poller, spin, (setup.connect_timeout, setup.response_timeout), limits),
             setup,
             worker,
             limit: connections.map_or(usize::MAX, |limit| limit as usize),

@@ -95,13 +95,7 @@ impl Postgres {
         };
         let mut client = Self {
             hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())).transpose()?,
-            event_loop: EventLoop::new(
-                Clock::start(),
-                poller,
-                spin,
-                (setup.connect_timeout, setup.response_timeout),
-                limits,
-            ),
+            event_loop: EventLoop::new(poller, spin, (setup.connect_timeout, setup.response_timeout), limits),
             pools: setup.pools.iter().map(pool).collect(),
             setup,
             connections: Slab::new(),
