@@ -51,7 +51,7 @@ pub(crate) struct Http1 {
     extra: HashMap<(u64, u8), (usize, u32)>,
     opened: u32,
     serial: u64,
-    /// When held-back bodies are sent even if the server has not asked for them.
+    /// When held-back bodies are sent without an interim response (`100 Continue`).
     held_bodies: Timers,
     /// When streams that are read for a limited time end.
     listening: Timers,
@@ -177,7 +177,7 @@ impl<S: CompletionSink> Client<S> for Http1 {
     }
 }
 
-/// Without a script: requests are compiled before the run, and responses are not kept.
+/// Without a script: requests are compiled before the run, and responses are not stored.
 impl Transport for Http1 {
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let response = ResponseReader::new(self.setup.requests[usize::from(label)].head_only);
@@ -185,7 +185,7 @@ impl Transport for Http1 {
     }
 }
 
-/// With a script: requests are built when they are sent, and responses are kept.
+/// With a script: requests are built when they are sent, and responses are stored.
 impl ProtocolClient for Http1 {
     fn start_at(&mut self, clock: Clock) {
         self.event_loop.start_at(clock);
@@ -213,7 +213,7 @@ impl ProtocolClient for Http1 {
     }
 }
 
-/// The text of a request to `host`, on a connection that is closed after it (`close`) or kept.
+/// The text of a request to `host`, on a connection that is closed after it (`close`) or reused.
 pub(super) fn request_text(outgoing: &OutgoingRequest, host: &Host, close: bool) -> RequestText {
     let whole = request::bytes(outgoing, host, close).map(|(bytes, body)| [&bytes[..], &body].concat());
     whole.map_or_else(RequestText::unavailable, |bytes| RequestText::from_http1(&bytes))
