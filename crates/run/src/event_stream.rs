@@ -145,7 +145,8 @@ impl StreamReader {
         }
         let Self { expected, parser, times, has_ended, error, .. } = self;
         let fed = parser.feed(bytes, &mut |event| match expected.stream.format {
-            StreamFormat::Sse => *has_ended |= times.take_event(&event, expected),
+            // Events that were read together with the last one do not count.
+            StreamFormat::Sse => *has_ended = *has_ended || times.take_event(&event, expected),
             StreamFormat::OpenAi => *has_ended |= times.take_chunk(&event, error),
         });
         if fed.is_err() {

@@ -537,17 +537,19 @@ pub fn threads(workload: &Workload, share: Share) -> u16 {
     workload.generator().threads().unwrap_or_else(default_threads)
 }
 
-/// The number of threads that the rate needs. A closed workload without think time takes all cores.
+/// The number of threads that the rate needs.
 fn default_threads(workload: &Workload, share: Share) -> u16 {
-    fn at_full_speed(sessions: &Sessions) -> f64 {
-        match sessions {
-            Sessions::Closed(closed) => closed.users() as f64 * 100.0,
-            Sessions::Scenarios(scenarios) => scenarios.all().iter().map(|one| at_full_speed(&one.sessions)).sum(),
-            _ => 0.0,
-        }
-    }
-    let peak = workload.max_rate_per_s().unwrap_or_else(|| at_full_speed(workload.sessions()));
-    (peak * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
+    (peak_rate(workload) * share.fraction() / PER_THREAD).ceil().clamp(1.0, 1024.0) as u16
+}
+
+/// The peak of the request rate, per second. A closed system without think time counts as 100/s for each user.
+fn peak_rate(workload: &Workload) -> f64 {
+    workload.max_rate_per_s().unwrap_or_else(|| match workload.sessions() {
+        Sessions::Closed(closed) => closed.users() as f64 * 100.0,
+        // The rates of the others are known although that of one is not.
+        Sessions::Scenarios(_) => (0..).map_while(|number| workload.scenario(number)).map(|one| peak_rate(&one)).sum(),
+        _ => 0.0,
+    })
 }
 
 fn resolve_periodically(target: &PreparedTarget, clock: &Clock, every: Nanos, ended: &AtomicBool) {
@@ -559,5 +561,19 @@ fn resolve_periodically(target: &PreparedTarget, clock: &Clock, every: Nanos, en
             target.resolve_again();
             next += every;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_rate_counts_all_scenarios() {
+        let text = "duration = \"1s\"\ntarget.url = \"http://h/\"\n\
+            scenario = [{ name = \"a\", arrivals.closed.users = 3 }, { name = \"b\", arrivals.open.rate = \"50000/s\" }]";
+        let workload = Workload::parse(text, "w", &|_| Err(String::new())).unwrap();
+        assert!((peak_rate(&workload) - 50_300.0).abs() < 1e-6);
+        assert_eq!(default_threads(&workload, Share::ALL), 3);
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Script {
     /// The slots of extracted values that begin a path, so that they may be relative URLs.
     url_slots: HashSet<u16>,
     /// Whether some value depends on the visit of its user.
-    pub(crate) counts_visits: bool,
+    counts_visits: bool,
     origins: Origins,
 }
 
@@ -294,6 +294,11 @@ impl Script {
             outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(outgoing)
+    }
+
+    /// Whether the visits of `session` are counted: values depend on them, and it may make more than one.
+    pub(crate) fn counts_visits_of(&self, session: u64) -> bool {
+        self.counts_visits && self.values.is_user(session)
     }
 
     /// Whether flows have conditions.

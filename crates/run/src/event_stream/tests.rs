@@ -167,6 +167,10 @@ fn plain_streams_end_by_mark_pattern_count_or_time() {
         (&pattern, "data: 1\n\n", Outcome::Truncated, 1),
         (&count, "data: 1\n\ndata: 2\n\n", Outcome::Ok, 2),
         (&count, "data: 1\n\n", Outcome::Short, 1),
+        // What follows in the same read does not count.
+        (&mark, "data: 1\n\ndata: bye\n\ndata: 2\n\n", Outcome::Ok, 1),
+        (&pattern, "data: bye\n\ndata: 2\n\n", Outcome::Ok, 1),
+        (&count, "data: 1\n\ndata: 2\n\ndata: 3\n\n", Outcome::Ok, 2),
     ] {
         let event = read(stream, &[text.as_bytes()]);
         assert_eq!((event.outcome, event.stream.unwrap().chunks), (outcome, chunks), "{stream:?} {text}");

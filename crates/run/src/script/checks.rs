@@ -36,8 +36,9 @@ enum Test {
     Sha256(String),
 }
 
+/// What a text must be; for [`Count`](Self::Count): what number of texts.
 #[derive(Debug)]
-enum Expected {
+pub(super) enum Expected {
     There,
     Is(Text),
     Contains(Text),
@@ -98,6 +99,22 @@ struct Extracted {
     incomplete: Option<String>,
 }
 
+impl Expected {
+    /// Compiles a condition for a text.
+    ///
+    /// # Errors
+    /// An invalid regular expression.
+    pub(super) fn new(condition: &script::TextCondition, values: &Values) -> Result<Self, String> {
+        Ok(match condition {
+            script::TextCondition::There => Self::There,
+            script::TextCondition::Is(text) => Self::Is(values.text(text)),
+            script::TextCondition::Contains(text) => Self::Contains(values.text(text)),
+            script::TextCondition::Matches(pattern) => Self::Matches(regex(pattern)?),
+            script::TextCondition::Count(range) => Self::Count(*range),
+        })
+    }
+}
+
 impl Check {
     /// Compiles a check of the workload.
     ///
@@ -112,13 +129,7 @@ impl Check {
             script::Test::Time(bound) => Test::Time(bound.clone()),
             script::Test::Sha256(digest) => Test::Sha256(digest.clone()),
             script::Test::Text(find, wanted) => {
-                let wanted = match wanted {
-                    script::TextCondition::There => Expected::There,
-                    script::TextCondition::Is(text) => Expected::Is(values.text(text)),
-                    script::TextCondition::Contains(text) => Expected::Contains(values.text(text)),
-                    script::TextCondition::Matches(pattern) => Expected::Matches(regex(pattern).map_err(invalid)?),
-                    script::TextCondition::Count(number) => Expected::Count(*number),
-                };
+                let wanted = Expected::new(wanted, values).map_err(invalid)?;
                 Test::Text(Locator::new(find).map_err(invalid)?, wanted)
             }
         };

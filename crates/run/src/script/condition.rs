@@ -3,10 +3,8 @@
 use offered_events::{Event, Outcome};
 use offered_workload::condition::{self, Subject};
 use offered_workload::failed_checks;
-use offered_workload::script::{Sizes, TextCondition};
-use regex::bytes::Regex;
 
-use super::locator::regex;
+use super::checks::{Check, Expected};
 use super::value::{Text, Values};
 use super::{RequestContext, Script, SessionState};
 
@@ -25,15 +23,6 @@ enum CompiledSubject {
     Ok,
 }
 
-#[derive(Debug)]
-enum Expected {
-    There,
-    Is(Text),
-    Contains(Text),
-    Matches(Regex),
-    Number(Sizes),
-}
-
 impl Condition {
     /// Compiles a condition of the workload.
     ///
@@ -41,16 +30,7 @@ impl Condition {
     /// An invalid regular expression.
     pub(super) fn new(condition: &condition::Condition, values: &Values) -> Result<Self, String> {
         let subject = match &condition.subject {
-            Subject::Value(value, wanted) => {
-                let expected = match wanted {
-                    TextCondition::There => Expected::There,
-                    TextCondition::Is(text) => Expected::Is(values.text(text)),
-                    TextCondition::Contains(text) => Expected::Contains(values.text(text)),
-                    TextCondition::Matches(pattern) => Expected::Matches(regex(pattern)?),
-                    TextCondition::Count(range) => Expected::Number(*range),
-                };
-                CompiledSubject::Value(values.text(value), expected)
-            }
+            Subject::Value(value, wanted) => CompiledSubject::Value(values.text(value), Expected::new(wanted, values)?),
             Subject::Status(ranges) => CompiledSubject::Status(ranges.clone()),
             Subject::Check(name) => CompiledSubject::Check(name.clone()),
             Subject::Ok => CompiledSubject::Ok,
@@ -79,7 +59,8 @@ impl Script {
                 Expected::Is(text) => render(text).is_some_and(|wanted| value == wanted),
                 Expected::Contains(text) => render(text).is_some_and(|wanted| value.contains(&wanted)),
                 Expected::Matches(expression) => expression.is_match(value.as_bytes()),
-                Expected::Number(range) => value.trim().parse().is_ok_and(|number| range.contains(number)),
+                // The value is the number.
+                Expected::Count(range) => value.trim().parse().is_ok_and(|number| range.contains(number)),
             }),
         };
         is_fulfilled != *negated
@@ -88,7 +69,7 @@ impl Script {
     /// Whether the response of `event` passed the check of this name. One of another request, or without a response, did not.
     fn passed(&self, name: &str, event: &Event) -> bool {
         let checks = &self.requests[usize::from(event.label)].checks;
-        let names: Vec<&str> = checks.iter().map(super::checks::Check::name).collect();
+        let names: Vec<&str> = checks.iter().map(Check::name).collect();
         let has_failed = || failed_checks::indexes(&event.why(), &names).any(|index| names[index] == name);
         names.contains(&name) && event.outcome.is_response() && !(event.outcome == Outcome::CheckFailed && has_failed())
     }

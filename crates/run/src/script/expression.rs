@@ -1,7 +1,6 @@
 //! Evaluating expressions in placeholders.
 
 use std::cell::Cell;
-use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -16,6 +15,7 @@ use offered_workload::template::{self, Function, Operator, Piece, Template, in_u
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
+use super::signing::{hex, hmac_sha256};
 use super::value::{MissingValue, Text, Values};
 use super::{RequestContext, SessionState};
 
@@ -127,11 +127,7 @@ fn call(function: Function, number: u16, arguments: &[Expression], at: Evaluatio
             mac.update(argument(1)?.as_bytes());
             encoded(&mac.finalize().into_bytes(), arguments.get(2), at)?
         }
-        Function::HmacSha256 => {
-            let mut mac = Hmac::<Sha256>::new_from_slice(argument(0)?.as_bytes()).expect("a key of any length");
-            mac.update(argument(1)?.as_bytes());
-            encoded(&mac.finalize().into_bytes(), arguments.get(2), at)?
-        }
+        Function::HmacSha256 => encoded(&hmac_sha256(argument(0)?.as_bytes(), &argument(1)?), arguments.get(2), at)?,
         Function::Random => {
             let [low, high] =
                 [arguments[0].whole(at, -MAX_WHOLE, MAX_WHOLE)?, arguments[1].whole(at, -MAX_WHOLE, MAX_WHOLE)?];
@@ -165,10 +161,7 @@ fn letter(stream: &mut Stream) -> char {
 fn encoded(bytes: &[u8], encoding: Option<&Expression>, at: Evaluation<'_>) -> Result<String, MissingValue> {
     let encoding = encoding.map_or(Ok("hex".to_owned()), |encoding| encoding.evaluate(at))?;
     Ok(match encoding.as_str() {
-        "hex" => bytes.iter().fold(String::new(), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        }),
+        "hex" => hex(bytes),
         "base64" => STANDARD.encode(bytes),
         "base64_url" => URL_SAFE_NO_PAD.encode(bytes),
         other => return Err(wrong(format!("`{other}` is not an encoding; write 'hex', 'base64' or 'base64_url'"))),

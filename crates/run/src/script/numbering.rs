@@ -37,6 +37,11 @@ impl Numbering {
         self.parts.iter().any(|part| part.users > 0)
     }
 
+    /// Whether `session` is a user of a closed system. All other sessions make one visit.
+    pub(super) fn is_user(&self, session: u64) -> bool {
+        self.parts[(session % self.parts.len() as u64) as usize].users > 0
+    }
+
     /// Whether each visit of `session` counts as a separate session.
     pub(super) fn renews(&self, session: u64) -> bool {
         match &self.parts[..] {
@@ -78,5 +83,7 @@ mod tests {
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
         let own: Vec<u64> = of(0, 3, 10).into_iter().map(|number| numbering.in_scenario(number)).collect();
         assert_eq!(own, (0..30).collect::<Vec<_>>(), "no row is left out");
+        let is_user = |scenario| numbering.is_user(scenarios.number(scenario, 1));
+        assert_eq!([0, 1, 2].map(is_user), [true, false, true]);
     }
 }

@@ -116,13 +116,14 @@ fn encoded(text: &str) -> String {
     in_url("?=", text)
 }
 
-fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
+pub(super) fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().to_vec()
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

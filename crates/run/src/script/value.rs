@@ -175,6 +175,11 @@ impl Values {
         self.numbering.has_users()
     }
 
+    /// Whether `session` is a user who may make several visits.
+    pub(super) fn is_user(&self, session: u64) -> bool {
+        self.numbering.is_user(session)
+    }
+
     /// The path of the file drawn for this request.
     pub(super) fn path<'a>(&self, one_of: &'a OneOf, context: RequestContext) -> &'a str {
         one_of.drawn(self.seed, context.session, context.step).path

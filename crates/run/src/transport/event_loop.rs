@@ -153,17 +153,16 @@ pub(super) trait SocketHandler<H> {
 }
 
 impl EventLoop {
-    /// An event loop with this `clock` and `poller`, which waits without sleeping for the last `spin`, and with
+    /// An event loop with a new clock and this `poller`, which waits without sleeping for the last `spin`, and with
     /// timeouts to connect and for responses, and the `limits` of single requests.
     pub(super) fn new(
-        clock: Clock,
         poller: Poller,
         spin: Nanos,
         (connect, answer): (Nanos, Nanos),
         limits: Option<TimeLimits>,
     ) -> Self {
         Self {
-            clock,
+            clock: Clock::start(),
             poller,
             connect_deadlines: Deadlines::new(connect),
             response_deadlines: Deadlines::new(limits.as_ref().map_or(answer, |limits| limits.longest(answer))),
@@ -212,6 +211,19 @@ impl EventLoop {
         }
     }
 
+    /// When the first timeout expires of a connection or an exchange; [`Instant::MAX`] if none is waiting.
+    #[inline]
+    fn next_expiry(
+        &mut self,
+        connections: &Slab<impl ConnectionSlot>,
+        exchanges: &Slab<impl PendingExchange>,
+    ) -> Instant {
+        let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
+        let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
+        let expiry = self.connect_deadlines.next_due(opening).min(self.response_deadlines.next_due(waiting));
+        expiry.min(self.own_deadlines.next_due(waiting))
+    }
+
     /// Handles the socket of connection `number` again in the next iteration, because work remains.
     pub(super) fn requeue(&mut self, ready: Ready, number: u32) {
         self.requeued.push((ready, number));
@@ -224,9 +236,7 @@ pub(super) fn next_turn<H, S: SocketHandler<H>>(served: &mut S) -> Instant {
     if !event_loop.backlog.is_empty() || !event_loop.requeued.is_empty() {
         return Instant::ZERO;
     }
-    let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
-    let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
-    event_loop.connect_deadlines.next_due(opening).min(event_loop.response_deadlines.next_due(waiting))
+    event_loop.next_expiry(connections, exchanges)
 }
 
 /// Runs one iteration: waits until a socket is ready or until `deadline`, then handles the ready sockets within the
@@ -238,10 +248,7 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     for (ready, number) in event_loop.requeued.drain(..) {
         event_loop.backlog.push(ready, number, before);
     }
-    let opening = |key, serial| connections.get(key).is_some_and(|connection| connection.is_connecting(serial));
-    let waiting = |key, serial| exchanges.get(key).is_some_and(|exchange| exchange.is_pending(serial));
-    let expiry = event_loop.connect_deadlines.next_due(opening).min(event_loop.response_deadlines.next_due(waiting));
-    let expiry = expiry.min(event_loop.own_deadlines.next_due(waiting));
+    let expiry = event_loop.next_expiry(connections, exchanges);
     let until = if event_loop.backlog.is_empty() { deadline.min(expiry) } else { before };
     let mut ready = std::mem::take(&mut event_loop.ready);
     if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
@@ -366,7 +373,7 @@ mod tests {
 
     impl PendingExchange for Connection {
         fn is_pending(&self, _: u64) -> bool {
-            false
+            true
         }
 
         fn event(&self) -> Option<&Event> {
@@ -405,7 +412,7 @@ mod tests {
     #[test]
     fn streams_that_become_ready_faster_than_they_are_read_take_turns() {
         let (poller, second) = (Poller::new().unwrap(), Nanos::from_secs(1));
-        let event_loop = EventLoop::new(Clock::start(), poller, Nanos::ZERO, (second, second), None);
+        let event_loop = EventLoop::new(poller, Nanos::ZERO, (second, second), None);
         let mut served = Slow { event_loop, connections: Slab::new() };
         let mut peers = Vec::new();
         for token in 0..SOCKETS {
@@ -429,6 +436,19 @@ mod tests {
             let tokens: std::collections::BTreeSet<_> = turns.iter().map(|(token, _)| *token).collect();
             assert!(tokens.len() == SOCKETS && turns.iter().all(|(_, bytes)| *bytes >= 1), "{turns:?}");
         }
+    }
+
+    #[test]
+    fn the_next_turn_is_at_the_first_timeout_of_any_kind() {
+        let second = Nanos::from_secs(1);
+        let event_loop = EventLoop::new(Poller::new().unwrap(), Nanos::ZERO, (second, second), None);
+        let mut served = Slow { event_loop, connections: Slab::new() };
+        let key = served.connections.insert(Connection(UnixStream::pair().unwrap().0));
+        served.event_loop.response_deadlines.push(Instant::ZERO, key, 0, 1, |_, _| true);
+        assert_eq!(next_turn::<Vec<(usize, usize)>, _>(&mut served), Instant::ZERO + second);
+        // The limit of a single request is earlier.
+        served.event_loop.own_deadlines.push(Instant(7), key, 0, 1, |_, _| true);
+        assert_eq!(next_turn::<Vec<(usize, usize)>, _>(&mut served), Instant(7));
     }
 
     #[test]

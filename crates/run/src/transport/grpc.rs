@@ -7,7 +7,7 @@ use std::path::Path;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue};
 use offered_events::{Outcome, Reason};
-use offered_workload::{Call, Descriptors, Target, Workload};
+use offered_workload::{Call, Descriptors, Request, Target, Workload};
 use percent_encoding::percent_decode;
 use prost::Message;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor};
@@ -30,22 +30,22 @@ pub(super) struct Method {
 }
 
 impl Methods {
-    /// Finds the methods of `workload` by the descriptors of its `target`. `ask` sends a request to the target before
-    /// the run, for reflection.
+    /// Finds the methods that requests of `workload` to `target`, number `index` of all, call, by its descriptors. `outgoing` sends a request
+    /// to it before the run, for reflection.
     ///
     /// # Errors
     /// Descriptors that cannot be obtained, or a method that is unknown or not unary.
     pub(super) fn new(
         workload: &Workload,
-        target: &Target,
+        (index, target): (u16, &Target),
         outgoing: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     ) -> Result<Self, Error> {
         let invalid = |name: &str, reason: String| Error::Request { name: name.to_owned(), reason };
-        let is_call = |call: &Call| matches!(call, Call::Grpc);
-        let Some(first) = workload.requests().iter().find(|request| is_call(request.call())) else {
+        let is_call = |request: &&Request| request.target() == index && matches!(request.call(), Call::Grpc);
+        let Some(first) = workload.requests().iter().find(is_call) else {
             return Ok(Self::default());
         };
-        let mut calls = workload.requests().iter().filter(|request| is_call(request.call()));
+        let mut calls = workload.requests().iter().filter(is_call);
         let pool = match target.descriptors() {
             None => {
                 return Err(invalid(
@@ -62,7 +62,7 @@ impl Methods {
             }
         };
         let methods = workload.requests().iter().map(|request| match request.call() {
-            Call::Grpc => {
+            Call::Grpc if request.target() == index => {
                 let method =
                     Method::find(&pool, request.path().as_str()).map_err(|reason| invalid(request.name(), reason))?;
                 let timeout = request.headers_to(target).find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));

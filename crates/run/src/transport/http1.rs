@@ -51,7 +51,7 @@ pub(crate) struct Http1 {
     extra: HashMap<(u64, u8), (usize, u32)>,
     opened: u32,
     serial: u64,
-    /// When held-back bodies are sent even if the server has not asked for them.
+    /// When held-back bodies are sent without an interim response (`100 Continue`).
     held_bodies: Timers,
     /// When streams that are read for a limited time end.
     listening: Timers,
@@ -63,13 +63,7 @@ impl Http1 {
     fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
         let ThreadResources { poller, worker, connections, spin, limits, .. } = thread;
         Self {
-            event_loop: EventLoop::new(
-                Clock::start(),
-                poller,
-                spin,
-                (setup.connect_timeout, setup.response_timeout),
-                limits,
-            ),
+            event_loop: EventLoop::new(poller, spin, (setup.connect_timeout, setup.response_timeout), limits),
             setup,
             worker,
             limit: connections.map_or(usize::MAX, |limit| limit as usize),
@@ -84,6 +78,11 @@ impl Http1 {
             buffer: vec![0; BUFFER].into(),
             scratch: Vec::new(),
         }
+    }
+
+    /// When a held-back body is sent or a stream ends, whichever is first.
+    fn next_timer(&mut self) -> Instant {
+        self.next_body_due().min(self.next_stream_end())
     }
 
     /// Closes the connections of a session.
@@ -150,7 +149,7 @@ impl<S: CompletionSink> Client<S> for Http1 {
     fn wait(&mut self, deadline: Instant, sink: &mut S) {
         // Compiled requests hold no bodies back and have no streams.
         if S::KEEPS_RESPONSE {
-            let next_timer = self.next_body_due().min(self.next_stream_end());
+            let next_timer = self.next_timer();
             run_once(self, deadline.min(next_timer), sink);
             if next_timer < Instant::MAX {
                 self.release_bodies(sink);
@@ -178,7 +177,7 @@ impl<S: CompletionSink> Client<S> for Http1 {
     }
 }
 
-/// Without a script: requests are compiled before the run, and responses are not kept.
+/// Without a script: requests are compiled before the run, and responses are not stored.
 impl Transport for Http1 {
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
         let response = ResponseReader::new(self.setup.requests[usize::from(label)].head_only);
@@ -186,7 +185,7 @@ impl Transport for Http1 {
     }
 }
 
-/// With a script: requests are built when they are sent, and responses are kept.
+/// With a script: requests are built when they are sent, and responses are stored.
 impl ProtocolClient for Http1 {
     fn start_at(&mut self, clock: Clock) {
         self.event_loop.start_at(clock);
@@ -206,7 +205,7 @@ impl ProtocolClient for Http1 {
     }
 
     fn next_turn(&mut self) -> Instant {
-        next_turn::<Vec<Completion>, _>(self).min(self.next_body_due())
+        next_turn::<Vec<Completion>, _>(self).min(self.next_timer())
     }
 
     fn request_text(&self, outgoing: &OutgoingRequest, _event: &Event) -> RequestText {
@@ -214,7 +213,7 @@ impl ProtocolClient for Http1 {
     }
 }
 
-/// The text of a request to `host`, on a connection that is closed after it (`close`) or kept.
+/// The text of a request to `host`, on a connection that is closed after it (`close`) or reused.
 pub(super) fn request_text(outgoing: &OutgoingRequest, host: &Host, close: bool) -> RequestText {
     let whole = request::bytes(outgoing, host, close).map(|(bytes, body)| [&bytes[..], &body].concat());
     whole.map_or_else(RequestText::unavailable, |bytes| RequestText::from_http1(&bytes))

@@ -64,13 +64,7 @@ impl Http2 {
     fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
         let ThreadResources { poller, connections, spin, limits, .. } = thread;
         Self {
-            event_loop: EventLoop::new(
-                Clock::start(),
-                poller,
-                spin,
-                (setup.connect_timeout, setup.response_timeout),
-                limits,
-            ),
+            event_loop: EventLoop::new(poller, spin, (setup.connect_timeout, setup.response_timeout), limits),
             setup,
             limit: connections.map(|limit| limit as usize),
             connections: Slab::new(),

@@ -18,13 +18,14 @@ pub(super) enum Method {}
 
 impl Methods {
     /// # Errors
-    /// The workload has a gRPC request.
+    /// The workload has a gRPC request to target number `index`.
     pub(super) fn new(
         workload: &Workload,
-        _target: &Target,
+        (index, _): (u16, &Target),
         _ask: impl Fn(&OutgoingRequest) -> Result<Box<Response>, String>,
     ) -> Result<Self, Error> {
-        match workload.requests().iter().find(|request| matches!(request.call(), Call::Grpc)) {
+        let mut own = workload.requests().iter().filter(|request| request.target() == index);
+        match own.find(|request| matches!(request.call(), Call::Grpc)) {
             None => Ok(Self),
             Some(call) => Err(Error::Request {
                 name: call.name().to_owned(),

@@ -1,7 +1,7 @@
 //! PostgreSQL over TLS, TCP or a Unix socket: the extended query protocol, version 3.0.
 //!
-//! All connections of the workload's pools are opened before the run, and every statement is prepared on each of them.
-//! A request takes an idle connection of its pool. If there is none it waits in a FIFO queue, as in the connection pool
+//! All connections of the workload's pools are opened before the run, and each connection prepares every statement.
+//! A request takes an idle connection of its pool. Without one it waits in a FIFO queue, as in the connection pool
 //! of an application; the time spent there is recorded (`waited`). A connection that breaks is opened again.
 //!
 //! Messages, passwords and SCRAM are implemented by the `postgres-protocol` crate.
@@ -83,7 +83,7 @@ impl Postgres {
         self.pools.iter().filter(|pool| pool.live < pool.size).filter_map(|pool| pool.retry_at).min()
     }
 
-    /// Opens the connections of one thread. If the run is stopped meanwhile, some may be missing.
+    /// Opens the connections of one thread. A stop during that leaves some unopened.
     fn open_pools(setup: Setup, thread: ThreadResources<'_>) -> Result<Self, Error> {
         let ThreadResources { poller, part_of_pool, spin, limits, stop, .. } = thread;
         let pool = |(_, connections): &(String, u32)| Pool {
@@ -95,13 +95,7 @@ impl Postgres {
         };
         let mut client = Self {
             hook: setup.hook.clone().map(|command| Hook::new(command, poller.waker())).transpose()?,
-            event_loop: EventLoop::new(
-                Clock::start(),
-                poller,
-                spin,
-                (setup.connect_timeout, setup.response_timeout),
-                limits,
-            ),
+            event_loop: EventLoop::new(poller, spin, (setup.connect_timeout, setup.response_timeout), limits),
             pools: setup.pools.iter().map(pool).collect(),
             setup,
             connections: Slab::new(),

@@ -181,9 +181,9 @@ fn prepare(workload: &Workload, index: u16, is_socket: bool) -> Result<(AnyProto
     }
     let route = Arc::new(Route::new(target)?);
     let protocol = if is_socket {
-        AnyProtocol::WebSocket(super::websocket::Setup::new(workload, route.clone())?)
+        AnyProtocol::WebSocket(super::websocket::Setup::new(workload, index, route.clone())?)
     } else if speaks_http2(&route, target.protocol(), timeout)? {
-        AnyProtocol::Http2(http2::Setup::new(workload, route.clone())?)
+        AnyProtocol::Http2(http2::Setup::new(workload, index, route.clone())?)
     } else {
         AnyProtocol::Http1(http1::Setup::new(workload, route.clone())?)
     };

@@ -163,12 +163,12 @@ impl<C: ProtocolClient> Scripted<C> {
 
     /// The number of the visit that a request belongs to, from 0. Always 0 if visits are not counted.
     fn visit(&mut self, launch: Launch) -> u32 {
-        if !self.script.counts_visits {
+        if !self.script.counts_visits_of(launch.session) {
             return 0;
         }
-        let new_event = self.visits.entry(launch.session).or_default();
-        *new_event += u32::from(launch.visit.begins());
-        new_event.saturating_sub(1)
+        let begun = self.visits.entry(launch.session).or_default();
+        *begun += u32::from(launch.visit.begins());
+        begun.saturating_sub(1)
     }
 
     /// Processes completions, and those that follow from them at once. Those left at `deadline` are processed in the next

@@ -28,7 +28,7 @@ pub(crate) type Requests = Arc<[PreparedRequest]>;
 pub(crate) struct PreparedRequest {
     method: String,
     path: Template,
-    /// The files of a catalogue, one of which replaces the path.
+    /// The catalogue from which each request draws its path, with the seed.
     one_of: Option<(Seed, OneOf)>,
     headers: Vec<(String, Template)>,
     body: Option<Content>,
@@ -42,7 +42,7 @@ pub(crate) struct PreparedRequest {
 /// Prepares the requests of `workload`, which has no script.
 ///
 /// # Errors
-/// No target, or a body whose file cannot be read.
+/// No target, or an unreadable body file.
 pub(crate) fn prepare_requests(workload: &Workload) -> Result<Requests, Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
     workload.requests().iter().map(|request| PreparedRequest::new(request, target, workload.seed())).collect()

@@ -63,13 +63,7 @@ impl WebSocket {
     fn new(setup: Setup, thread: ThreadResources<'_>) -> Self {
         let ThreadResources { poller, connections, spin, limits, .. } = thread;
         Self {
-            event_loop: EventLoop::new(
-                Clock::start(),
-                poller,
-                spin,
-                (setup.connect_timeout, setup.response_timeout),
-                limits,
-            ),
+            event_loop: EventLoop::new(poller, spin, (setup.connect_timeout, setup.response_timeout), limits),
             setup,
             limit: connections.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),

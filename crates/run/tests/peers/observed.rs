@@ -60,24 +60,24 @@ fn http1_exchanges_are_observed_without_secrets() {
          [[request]]\nname = \"gone\"\nget = \"/gone\"\nobjects = [\"/o\"]\n\
          [[request]]\nname = \"wrong\"\nget = \"/x\"\ncheck = [{{ status = 404 }}, {{ name = \"pass\", body = true, contains = \"no {{{{user.password}}}}\" }}]\n"
     ));
-    let told = format!("{exchanges:?}");
+    let shown = format!("{exchanges:?}");
     for secret in ["pass&word", "pass%26word", "YW5u", "abcdef"] {
-        assert!(!told.contains(secret), "{secret} is in {told}");
+        assert!(!shown.contains(secret), "{secret} is in {shown}");
     }
     let names: Vec<_> = exchanges.iter().map(|e| (e.request.as_str(), e.redirects, e.object, e.status)).collect();
     assert_eq!(
         names,
         [("in", 0, 0, 200), ("gone", 0, 0, 302), ("gone", 1, 0, 200), ("gone", 1, 1, 200), ("wrong", 0, 0, 200)]
     );
-    let asked = exchanges[0].sent.as_ref().unwrap();
-    assert_eq!(asked.head[0], "POST /in?p=*** HTTP/1.1");
+    let sent_message = exchanges[0].sent.as_ref().unwrap();
+    assert_eq!(sent_message.head[0], "POST /in?p=*** HTTP/1.1");
     for line in ["X-Pass: ***", "Authorization: Basic ***", "Content-Length: 13"] {
-        assert!(asked.head.iter().any(|said| said == line), "{line}: {asked:?}");
+        assert!(sent_message.head.iter().any(|said| said == line), "{line}: {sent_message:?}");
     }
-    assert_eq!((asked.body.as_deref(), asked.bytes), (Some("p=***"), 13));
-    let answered = exchanges[0].received.as_ref().unwrap();
-    assert_eq!(answered.head[0], "Set-Cookie: sid=***; Path=/");
-    assert!(answered.body.as_deref().unwrap().contains("Authorization: Basic ***\r\n"), "{answered:?}");
+    assert_eq!((sent_message.body.as_deref(), sent_message.bytes), (Some("p=***"), 13));
+    let received_message = exchanges[0].received.as_ref().unwrap();
+    assert_eq!(received_message.head[0], "Set-Cookie: sid=***; Path=/");
+    assert!(received_message.body.as_deref().unwrap().contains("Authorization: Basic ***\r\n"), "{received_message:?}");
     assert!(exchanges[0].extracted[0].1.as_deref().unwrap().starts_with("offered/"), "{:?}", exchanges[0].extracted);
     assert!(exchanges[2].sent.as_ref().unwrap().head.contains(&"Cookie: sid=***".to_owned()), "{:?}", exchanges[2]);
     let failed = &exchanges[4].failed_checks[0];
@@ -95,13 +95,14 @@ fn grpc_and_websocket_exchanges_are_observed() {
         "[target]\nurl = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {file:?}\n\
          [[request]]\ngrpc = \"shop.Desk/Order\"\nbody = '{{\"name\": \"tea\"}}'\n"
     ));
-    let (asked, answered) = (exchanges[0].sent.as_ref().unwrap(), exchanges[0].received.as_ref().unwrap());
-    assert!(asked.head.contains(&":path: /shop.Desk/Order".to_owned()), "{asked:?}");
+    let (sent_message, received_message) =
+        (exchanges[0].sent.as_ref().unwrap(), exchanges[0].received.as_ref().unwrap());
+    assert!(sent_message.head.contains(&":path: /shop.Desk/Order".to_owned()), "{sent_message:?}");
     assert_eq!(
-        (asked.body.as_deref(), answered.body.as_deref()),
+        (sent_message.body.as_deref(), received_message.body.as_deref()),
         (Some("{\"name\": \"tea\"}"), Some("{\"name\":\"tea\"}"))
     );
-    assert!(answered.head.contains(&"content-type: application/grpc".to_owned()), "{answered:?}");
+    assert!(received_message.head.contains(&"content-type: application/grpc".to_owned()), "{received_message:?}");
 
     let exchanges = exchanges_of(&format!(
         "[target]\nurl = \"http://{}\"\n[[request]]\nname = \"one\"\nwebsocket = {{ send = \"hi\" }}\n\

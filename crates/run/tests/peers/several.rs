@@ -10,6 +10,7 @@ use offered_events::{Event, Outcome};
 use offered_run::{Generator, Load};
 use offered_workload::Workload;
 
+use crate::grpc::descriptors;
 use crate::websocket::{echo, server as chat};
 use crate::{HANG, listen};
 
@@ -83,4 +84,25 @@ fn a_session_signs_in_over_http_and_sends_messages_over_a_websocket() {
     ));
     assert_eq!(events.len(), 45, "{events:?}");
     assert!(events.iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
+}
+
+#[test]
+fn a_target_needs_only_what_its_own_requests_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shop.binpb");
+    std::fs::write(&file, descriptors()).unwrap();
+    let text = format!(
+        "duration = \"1s\"\narrivals.closed.users = 1\n\
+         [[target]]\nurl = \"http://127.0.0.1:1\"\nprotocol = \"h2\"\n\
+         [[target]]\nname = \"desk\"\nurl = \"http://127.0.0.1:2\"\nprotocol = \"h2\"\ndescriptors = {file:?}\n\
+         [[target]]\nname = \"chat\"\nurl = \"http://127.0.0.1:3\"\nresponse_timeout = \"1s\"\n\
+         [[target]]\nname = \"news\"\nurl = \"http://127.0.0.1:4\"\nresponse_timeout = \"30s\"\n\
+         [[request]]\nname = \"a\"\nget = \"/\"\n\
+         [[request]]\nname = \"b\"\ntarget = \"desk\"\ngrpc = \"shop.Desk/Order\"\nbody = '{{\"name\": \"tea\"}}'\n\
+         [[request]]\nname = \"c\"\ntarget = \"chat\"\nwebsocket = {{ send = \"hi\" }}\n\
+         [[request]]\nname = \"d\"\ntarget = \"news\"\nwebsocket = {{ send = \"hi\", listen = \"5s\" }}\n"
+    );
+    let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap_or_else(|why| panic!("{why}"));
+    let generator = Generator::new(workload, Share::ALL, Load::Target);
+    assert!(generator.is_ok(), "{:?}", generator.err());
 }

@@ -121,3 +121,20 @@ fn a_form_that_is_not_there_or_lacks_a_field_is_a_missing_value() {
         assert!(error.contains(reason), "{submit}: {error}");
     }
 }
+
+#[test]
+fn a_form_with_many_controls_is_read_within_the_time_limit() {
+    // The owner of each control is the last element of the page.
+    let page = format!("{}<form id=f></form>", "<input form=f name=a>".repeat(5000));
+    let looks = std::cell::Cell::new(0);
+    let time_left = || {
+        looks.set(looks.get() + 1);
+        if looks.get() <= 500 { Nanos::from_secs(1) } else { Nanos::ZERO }
+    };
+    let text = "[[request]]\nname = \"page\"\nget = \"/\"\n[[request]]\nname = \"save\"\nsubmit = \"form\"\n\
+        [[flow]]\nname = \"f\"\nstep = [{ request = \"page\" }, { request = \"save\" }]";
+    let (script, reply) = (script(text).unwrap(), response(&[], page.as_bytes()));
+    let mut state = SessionState::default();
+    let rejection = script.evaluate(0, AT, Received::for_test(200, &reply), &mut state, &time_left).unwrap_err();
+    assert!(rejection.out_of_time && rejection.reason.starts_with("form of `save`"), "{rejection:?}");
+}

@@ -33,11 +33,11 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// For the target of `workload`, reached by `route`.
+    /// For the target of `workload`, number `index` of all, reached by `route`.
     ///
     /// # Errors
     /// No target, or a gRPC method that cannot be called.
-    pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
+    pub(crate) fn new(workload: &Workload, index: u16, route: Arc<Route>) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
         let scheme = if target.url().secure { "https" } else { "http" };
         let setup = Self {
@@ -50,7 +50,7 @@ impl Setup {
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),
         };
-        let methods = Methods::new(workload, target, |outgoing| setup.exchange_once(outgoing))?;
+        let methods = Methods::new(workload, (index, target), |outgoing| setup.exchange_once(outgoing))?;
         Ok(Self { methods: Arc::new(methods), ..setup })
     }
 

@@ -43,7 +43,7 @@ pub(super) struct Evaluator {
 }
 
 impl Evaluator {
-    /// Starts the evaluator if there is none; returns whether there is one. The system may refuse another thread.
+    /// Starts the evaluator on first use. Returns whether it runs: the system may refuse another thread.
     pub(super) fn start(evaluator: &mut Option<Self>, script: &Arc<Script>) -> bool {
         if evaluator.is_none() {
             *evaluator = Self::new(script.clone()).ok();

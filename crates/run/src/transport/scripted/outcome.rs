@@ -1,4 +1,4 @@
-//! What becomes of a request: its outcome, from its own response, its redirects and its objects.
+//! The outcome of a request, from its own response, its redirects and its objects.
 
 use offered_base::Instant;
 use offered_events::{Event, Outcome, Reason};
@@ -19,13 +19,13 @@ pub(super) fn judge(event: &mut Event, result: Result<(), Rejection>, checks_sta
     }
 }
 
-/// Sets the outcome of a request whose response failed a check.
+/// Sets the outcome of a request after a failed check of its response.
 pub(super) fn fail_check(event: &mut Event, check: String) {
     event.outcome = Outcome::CheckFailed;
     event.error = Some(check.into());
 }
 
-/// The outcome and reason of a page whose own response is good, once its objects are `over`.
+/// The outcome and reason of a page after its own response succeeded and its objects are `over`.
 pub(super) fn outcome_with_objects(objects: &Objects, over: &[Event]) -> (Outcome, Option<Reason>) {
     let first = |failed: fn(Outcome) -> bool| {
         let event = over.iter().filter(|event| failed(event.outcome)).min_by_key(|event| event.object)?;

@@ -55,16 +55,18 @@ impl ExpectedMessage {
 }
 
 impl Setup {
-    /// For the target of `workload`, reached by `route`.
+    /// For the target of `workload`, number `index` of all, reached by `route`.
     ///
     /// # Errors
     /// No target, or an invalid regular expression.
-    pub(crate) fn new(workload: &Workload, route: Arc<Route>) -> Result<Self, Error> {
+    pub(crate) fn new(workload: &Workload, index: u16, route: Arc<Route>) -> Result<Self, Error> {
         let target = workload.target().ok_or(Error::NoTarget)?;
         let expected = workload.requests().iter().map(|request| {
             let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
             match request.call() {
-                Call::WebSocket(chat) => ExpectedMessage::new(chat, target.response_timeout()).map_err(invalid),
+                Call::WebSocket(chat) if request.target() == index => {
+                    ExpectedMessage::new(chat, target.response_timeout()).map_err(invalid)
+                }
                 _ => Ok(ExpectedMessage::default()),
             }
         });

@@ -32,6 +32,9 @@ impl FormQuery {
             false => (owner(html, found).ok_or("the element of the page is not in a form")?, Some(found)),
         };
         let mut owned: Vec<ElementRef<'_>> = elements(html)
+            .filter(|element| is_control(*element))
+            // The owner of each may be the last element of the page.
+            .take_while(|_| response.has_time())
             .filter(|element| owner(html, *element).is_some_and(|owner| owner.id() == form.id()))
             .collect();
         if owned.is_empty() {
@@ -51,6 +54,10 @@ impl FormQuery {
         let mut charsets = form.attr("accept-charset").unwrap_or_default().split_ascii_whitespace();
         let charset = charsets.find_map(|name| Encoding::for_label(name.as_bytes()));
         let encoding = charset.or_else(|| response.encoding()).unwrap_or(UTF_8).output_encoding();
+        let controls = controls(&owned, button, encoding, response);
+        if let Some(reason) = response.incomplete() {
+            return Err(reason.to_owned());
+        }
         let base = elements(html).find(|element| is(*element, "base") && element.attr("href").is_some());
         Ok(Form {
             is_post: said("method").eq_ignore_ascii_case("post"),
@@ -62,7 +69,7 @@ impl FormQuery {
                 _ => Enctype::UrlEncoded,
             },
             encoding,
-            controls: controls(&owned, button, encoding),
+            controls,
             page: Location { target: response.received.target, path: response.received.path.to_owned() },
         })
     }
@@ -85,13 +92,17 @@ fn has(element: ElementRef<'_>, attribute: &str) -> bool {
     element.attr(attribute).is_some()
 }
 
+fn is_control(element: ElementRef<'_>) -> bool {
+    ["button", "input", "select", "textarea"].contains(&element.value().name())
+}
+
 fn ancestors(element: ElementRef<'_>) -> impl Iterator<Item = ElementRef<'_>> {
     element.ancestors().filter_map(ElementRef::wrap)
 }
 
 /// The form that a control belongs to: the one that its `form` attribute names, or its closest ancestor.
 fn owner<'h>(html: &'h Html, element: ElementRef<'h>) -> Option<ElementRef<'h>> {
-    if !["button", "input", "select", "textarea"].contains(&element.value().name()) {
+    if !is_control(element) {
         return None;
     }
     match element.attr("form") {
@@ -105,7 +116,7 @@ fn owner<'h>(html: &'h Html, element: ElementRef<'h>) -> Option<ElementRef<'h>> 
 fn after<'h>(html: &'h Html, form: ElementRef<'h>) -> Vec<ElementRef<'h>> {
     let rest = elements(html).skip_while(|element| element.id() != form.id()).skip(1);
     let rest = rest.take_while(|element| !is(*element, "form"));
-    rest.filter(|element| ["button", "input", "select", "textarea"].contains(&element.value().name())).collect()
+    rest.filter(|element| is_control(*element)).collect()
 }
 
 /// The type of an `input` or `button`, in lower case.
@@ -127,17 +138,23 @@ fn is_disabled(element: ElementRef<'_>) -> bool {
     let mut below = element;
     has(element, "disabled")
         || ancestors(element).any(|ancestor| {
-            let first_legend = ancestor.child_elements().find(|child| is(*child, "legend"));
-            let excepted = first_legend.is_some_and(|legend| legend.id() == below.id());
-            below = ancestor;
-            is(ancestor, "fieldset") && has(ancestor, "disabled") && !excepted
+            let inner = std::mem::replace(&mut below, ancestor);
+            let first_legend = || ancestor.child_elements().find(|child| is(*child, "legend"));
+            is(ancestor, "fieldset")
+                && has(ancestor, "disabled")
+                && first_legend().is_none_or(|legend| legend.id() != inner.id())
         })
 }
 
-/// The controls of a form that was submitted by `button`.
-fn controls(owned: &[ElementRef<'_>], button: Option<ElementRef<'_>>, encoding: &'static Encoding) -> Vec<Control> {
+/// The controls of a form that was submitted by `button`, as far as there is time.
+fn controls(
+    owned: &[ElementRef<'_>],
+    button: Option<ElementRef<'_>>,
+    encoding: &'static Encoding,
+    response: &ParsedResponse<'_>,
+) -> Vec<Control> {
     let mut controls = Vec::new();
-    for &element in owned {
+    for &element in owned.iter().take_while(|_| response.has_time()) {
         if ancestors(element).any(|ancestor| is(ancestor, "datalist")) {
             continue;
         }
@@ -191,21 +208,18 @@ fn options(select: ElementRef<'_>, mut add: impl FnMut(&str, bool)) {
         !has(**option, "disabled")
             && !ancestors(**option).any(|ancestor| is(ancestor, "optgroup") && has(ancestor, "disabled"))
     };
-    let is_dropdown = !has(select, "multiple") && select.attr("size").is_none_or(|size| size.trim() == "1");
-    let selected: Vec<_> = match has(select, "multiple") {
-        true => all.iter().filter(|option| has(**option, "selected")).collect(),
-        false => {
-            let last = all.iter().rfind(|option| has(**option, "selected"));
-            last.or_else(|| all.iter().find(is_enabled).filter(|_| is_dropdown)).into_iter().collect()
-        }
-    };
+    let is_multiple = has(select, "multiple");
+    let is_dropdown = !is_multiple && select.attr("size").is_none_or(|size| size.trim() == "1");
+    // Of a list with one choice: the last selected option, and in a dropdown the first enabled one if none is selected.
+    let last = all.iter().rfind(|option| has(**option, "selected"));
+    let chosen = last.or_else(|| all.iter().find(is_enabled).filter(|_| is_dropdown)).map(|option| option.id());
     if all.is_empty() {
         add("", false);
     }
     for option in &all {
         let text = || option.text().collect::<String>().split_ascii_whitespace().collect::<Vec<_>>().join(" ");
         let value = option.attr("value").map_or_else(text, str::to_owned);
-        let is_selected = selected.iter().any(|selected| selected.id() == option.id()) && is_enabled(&option);
-        add(&value, is_selected);
+        let is_selected = if is_multiple { has(*option, "selected") } else { chosen == Some(option.id()) };
+        add(&value, is_selected && is_enabled(&option));
     }
 }
