@@ -1,7 +1,7 @@
 //! Several scenarios in one run: a verdict on each.
 
 use offered_base::Nanos;
-use offered_events::Recording;
+use offered_events::{Recording, TokenStream};
 use offered_workload::Workload;
 
 use super::changing_rate::played;
@@ -56,6 +56,35 @@ fn each_scenario_is_judged_by_its_own_arrivals() {
     assert_eq!(visitors.window.start_s, 10.0);
     let all = verdict.requests.last().unwrap().requests;
     assert_eq!(visitors.requests.last().unwrap().requests + batch.requests.last().unwrap().requests, all);
+}
+
+#[test]
+fn tokens_of_a_scenario_are_timed_by_its_own_clock() {
+    let (workload, mut recording) = run();
+    for event in recording.edit().iter_mut() {
+        let at = event.done;
+        let stream = TokenStream {
+            head: event.intended,
+            first_token: at,
+            first_answer: at,
+            last_token: at,
+            ..TokenStream::default()
+        };
+        event.stream = Some(Box::new(stream));
+    }
+    for scenario in judged(&workload, &recording).scenarios {
+        let tokens = scenario.tokens.unwrap();
+        assert_eq!(tokens.times_of("ttft").unwrap().max_ms, 1.0, "{}", scenario.source.path);
+    }
+}
+
+#[test]
+fn scenarios_are_judged_in_the_same_part_of_the_run() {
+    let (workload, recording) = run();
+    let taken = Criteria { take: Some(Nanos::from_secs(40)), ..Criteria::from_workload(&workload, 1.0) };
+    let windows: Vec<_> =
+        verify(&recording, &taken).scenarios.iter().map(|of| (of.window.start_s, of.window.end_s)).collect();
+    assert_eq!(windows, [(10.0, 50.0), (0.0, 30.0)]);
 }
 
 #[test]
