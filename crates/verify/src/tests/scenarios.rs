@@ -1,7 +1,7 @@
 //! Several scenarios in one run: a verdict on each.
 
 use offered_base::Nanos;
-use offered_events::{Recording, TokenStream};
+use offered_events::{Event, Recording, TokenStream};
 use offered_workload::Workload;
 
 use super::changing_rate::played;
@@ -102,6 +102,22 @@ fn the_run_is_invalid_if_a_scenario_is() {
     assert_eq!(verdict.validity, Validity::Invalid);
     assert!(verdict.reason.starts_with("scenario `visitors`: "), "{}", verdict.reason);
     assert_eq!(verdict.scenarios[1].validity, Validity::Valid, "{}", verdict.scenarios[1].reason);
+}
+
+#[test]
+fn sessions_of_merged_shares_stay_in_their_scenario() {
+    let (workload, recording) = run();
+    let share = |number: u64| {
+        let mut events: Vec<Event> = recording.events.to_vec().unwrap();
+        events.retain(|event| event.session / 2 % 2 == number);
+        (format!("{number}"), Recording { events: events.into(), ..recording.clone() })
+    };
+    let merged = crate::merge(vec![share(0), share(1)], 2).unwrap();
+    let requests = |recording: &Recording| -> Vec<u64> {
+        let scenarios = judged(&workload, recording).scenarios;
+        scenarios.iter().map(|scenario| scenario.requests.last().unwrap().requests).collect()
+    };
+    assert_eq!(requests(&merged), requests(&recording));
 }
 
 #[test]
