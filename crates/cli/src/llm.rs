@@ -25,7 +25,7 @@ Examples:
       --output exponential:200 --ttft 500ms --tpot 50ms --record runs/1
   Bursts as vLLM makes them; a prefix of 1000 tokens that 8 groups share
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --burstiness 0.5 --prefix 1000,8
-  32 users who wait for each other's responses
+  32 users; each waits for its response before its next request
     offered llm http://127.0.0.1:8000/v1 --closed 32
   The workload as a file, to edit and for `offered capacity`
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --write llm.toml
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(short = 'c', long, value_name = "USERS", value_parser = clap::value_parser!(u64).range(1..))]
     closed: Option<u64>,
     /// Gamma-distributed gaps of this shape, as vLLM's --burstiness: below 1 burstier than Poisson
-    #[arg(long, value_name = "SHAPE", requires = "rate")]
+    #[arg(long, value_name = "SHAPE", conflicts_with = "closed")]
     burstiness: Option<f64>,
     /// Tokens of a prompt: a number, or a distribution such as lognormal:600,1
     #[arg(long, value_name = "TOKENS", default_value = "600", help_heading = "Requests")]

@@ -227,7 +227,9 @@ impl VerifyOptions {
         let missing =
             missing.map(|((run, (_, part)), recorded)| incomplete::incomplete(run.path(), part, recorded.as_ref()));
         let missing = incomplete::merged(missing.collect::<Result<Vec<_>, _>>()?);
-        let recording = merge(parts)?;
+        let merged = MergedRuns::of(&recorded);
+        let scenarios = merged.and_then(|merged| merged.workload.as_ref().ok()?.scenarios());
+        let recording = merge(parts, scenarios.map_or(1, |scenarios| scenarios.all().len()))?;
         let (criteria, verdict) = self.verdict(name, &recording, &recorded, missing)?;
         Ok(VerifiedRun { recording, criteria, verdict, run: None })
     }

@@ -56,4 +56,11 @@ impl Run {
             failed_exchanges: Vec::new(),
         }
     }
+
+    /// What to do about the reason of the validity: what is missing of the run, and the warnings that the reason names.
+    pub(crate) fn reason_fixes(&self) -> Vec<String> {
+        let named = self.verdict.warnings.iter().filter(|warning| warning.in_reason).map(|warning| warning.fix.clone());
+        let incomplete = self.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
+        incomplete.chain(named).collect()
+    }
 }

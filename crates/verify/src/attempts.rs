@@ -92,7 +92,8 @@ struct Part {
 }
 
 impl AttemptStats {
-    /// The attempts of the requests of a run of `offered` that are scheduled in `measured`; `None` if no request was sent again.
+    /// The attempts of the requests of a run of `offered` that are scheduled in `measured`; `None` if no request was sent again, or if no
+    /// time is measured.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -101,7 +102,7 @@ impl AttemptStats {
         measured: Range<Instant>,
         capacity_per_s: Option<f64>,
     ) -> io::Result<Option<Self>> {
-        if recording.events.extent().attempts == 0 {
+        if recording.events.extent().attempts == 0 || measured.is_empty() {
             return Ok(None);
         }
         let mut counts = Counts::new(measured);
@@ -322,6 +323,7 @@ mod tests {
         assert_eq!((stats.first_attempts_per_s, stats.attempts_per_s, stats.goodput_per_s), (0.3, 0.4, 0.2));
         assert_eq!((stats.attempts_per_request, stats.retried_requests, stats.recovered_requests), (4.0 / 3.0, 1, 1));
         assert_eq!((stats.gave_up, stats.over_time[20].attempts_per_s), (1, 4.0));
+        assert_eq!(AttemptStats::of(&recording, at(5)..at(5), None).unwrap(), None, "no time, no rates");
         let plain = Recording::of_run(recording.events.to_vec().unwrap(), vec!["a".to_owned()]);
         assert_eq!(AttemptStats::of(&plain, at(0)..at(10), None).unwrap(), None);
     }

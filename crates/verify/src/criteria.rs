@@ -62,6 +62,8 @@ pub struct Criteria {
     pub goodput: Option<Goodput>,
     /// The thresholds. Lateness that cannot change any of their results does not make the run invalid.
     pub thresholds: Vec<Threshold>,
+    /// The names of the checks of requests, each with the name of its request.
+    pub checks: Vec<(String, Vec<String>)>,
     /// The names of the requests that load objects.
     pub pages: Vec<String>,
     /// The class of each request that has one: pairs of request name and class name.
@@ -105,6 +107,7 @@ impl Default for Criteria {
             generator_error_tolerance: Generator::TOLERANCE,
             goodput: None,
             thresholds: Vec::new(),
+            checks: Vec::new(),
             pages: Vec::new(),
             classes: Vec::new(),
             late_after: Nanos::from_millis(10),
@@ -175,6 +178,7 @@ impl Criteria {
             generator_error_tolerance: workload.generator().tolerance(),
             goodput: workload.goodput(),
             thresholds: workload.thresholds().to_vec(),
+            checks: workload.checks(),
             pages: workload.pages(),
             classes: workload.classes(),
             ..Self::default()

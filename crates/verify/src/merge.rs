@@ -9,12 +9,12 @@ use offered_events::{Event, Note, Recording};
 /// Merges all requests of `parts`, each given with its name, as if one generator had sent them.
 ///
 /// Percentiles and patterns are then computed from all requests, never averaged. Sessions and workers of different
-/// parts stay different. Each part keeps its own clock; the files do not show whether the clocks agree, so the merged
-/// recording has a note about it.
+/// parts stay different; sessions of a run with this number of `scenarios`, otherwise 1, stay in their scenario. Each part keeps its own clock;
+/// the files do not show whether the clocks agree, so the merged recording has a note about it.
 ///
 /// # Errors
 /// A recording cannot be read.
-pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
+pub fn merge(parts: Vec<(String, Recording)>, scenarios: usize) -> io::Result<Recording> {
     let mut merged =
         Recording { format: "merged".into(), intent_known: true, sessions_known: true, ..Recording::default() };
     merged.on_run_clock = parts.iter().all(|(_, part)| part.on_run_clock);
@@ -26,14 +26,15 @@ pub fn merge(parts: Vec<(String, Recording)>) -> io::Result<Recording> {
     for (name, part) in parts {
         merged.nodes.push((name, workers));
         let labels: Vec<u16> = part.labels.into_iter().map(|label| index(&mut merged.labels, label)).collect();
-        let (mut most_sessions, mut most_workers) = (0, 0);
+        let (mut most_sessions, mut most_workers) = (0u64, 0);
         part.events.each_response(|event| {
             most_sessions = most_sessions.max(event.session.wrapping_add(1));
             most_workers = most_workers.max(event.worker.wrapping_add(1));
         })?;
         extent = extent.and(part.events.extent());
         source.push(Part { events: part.events, labels, sessions, workers });
-        sessions = sessions.wrapping_add(most_sessions);
+        // The remainder of a session number is its scenario.
+        sessions = sessions.wrapping_add(most_sessions.next_multiple_of(scenarios as u64));
         workers = workers.wrapping_add(most_workers);
         merged.resolution = merged.resolution.max(part.resolution);
         merged.intent_known &= part.intent_known;

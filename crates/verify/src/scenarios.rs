@@ -44,6 +44,7 @@ impl EventSource for ScenarioEvents {
                         sent: event.sent.map(|at| at.earlier(start)),
                         first_byte: event.first_byte.map(|at| at.earlier(start)),
                         done: event.done.map(|at| at.earlier(start)),
+                        stream: event.stream.clone().map(|stream| Box::new(stream.placed(|at| at.earlier(start)))),
                         ..event.clone()
                     });
                 }
@@ -87,10 +88,14 @@ impl ScenarioCriteria {
             let after =
                 criteria.duration.map_or(Nanos::ZERO, |run| run.saturating_sub(scenario.start + scenario.duration));
             let skip_last = criteria.skip_last.saturating_sub(after);
+            let take = criteria
+                .take
+                .map(|take| (criteria.skip_first + take).saturating_sub(scenario.start).saturating_sub(skip_first));
             let share = criteria.schedule.as_ref().map(OwnSchedule::share);
             let own = Criteria {
                 path: scenario.name.clone(),
                 schedule: share.map(|share: Share| OwnSchedule::new(&workload, share)),
+                take,
                 incomplete: criteria.incomplete.clone(),
                 failures: criteria.failures,
                 cov_tolerance: criteria.cov_tolerance,

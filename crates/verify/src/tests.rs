@@ -23,7 +23,7 @@ fn verify(recording: &Recording, criteria: &Criteria) -> Verdict {
 }
 
 fn merge(parts: Vec<(String, Recording)>) -> Recording {
-    crate::merge(parts).unwrap()
+    crate::merge(parts, 1).unwrap()
 }
 
 /// A recording whose events are being changed.

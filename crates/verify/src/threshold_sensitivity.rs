@@ -50,7 +50,7 @@ impl ThresholdSensitivity {
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
         let scenarios = criteria.scenarios.as_ref().and_then(ScenarioCriteria::scenarios);
         let measurements = measurements.with_scenarios(scenarios, &[]);
-        let measurements = measurements.with_goodput(criteria.goodput);
+        let measurements = measurements.with_checks(criteria.checks.clone()).with_goodput(criteria.goodput);
         let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
         for threshold in criteria.thresholds.iter().filter(is_checked) {
             match possible_range(threshold, &measurements, error)? {

@@ -356,11 +356,11 @@ impl TokenMetrics {
     pub(crate) fn warnings(&self, tolerance: f64, noticeable_ms: f64) -> Vec<StreamWarning> {
         let mut all = Vec::new();
         if self.streams > 0 {
-            let worst = self.reading_errors.iter().max_by(|a, b| a.share().total_cmp(&b.share()));
             let matters = |error: &&ReadingError| {
                 error.share() > tolerance && (error.reading_ms - error.arrival_ms).abs() >= noticeable_ms
             };
-            all.extend(worst.filter(matters).map(|error| StreamWarning::ReadLate { error: error.clone() }));
+            let worst = self.reading_errors.iter().filter(matters).max_by(|a, b| a.share().total_cmp(&b.share()));
+            all.extend(worst.map(|error| StreamWarning::ReadLate { error: error.clone() }));
             if self.coalesced_percent > 100.0 * MAX_COALESCED {
                 all.push(StreamWarning::Coalesced { percent: self.coalesced_percent });
             }
@@ -459,6 +459,12 @@ mod tests {
         };
         assert_eq!(changed(|_| ()), []);
         assert!(matches!(changed(|stream| stream.coalesced = 1)[..], [StreamWarning::Coalesced { .. }]));
+        // The share of tpot is larger, but less than a millisecond.
+        let late = changed(|stream| {
+            stream.read_late = Some(Nanos(4 * MS));
+            stream.last_read_late = Some(Nanos(60 * MS));
+        });
+        assert!(matches!(&late[..], [StreamWarning::ReadLate { error }] if error.metric == "ttft"), "{late:?}");
         assert_eq!(changed(|stream| stream.tokens_out = None), [StreamWarning::WithoutUsage { streams: 94, of: 94 }]);
         assert_eq!(changed(|stream| stream.chunks = 16), [StreamWarning::TokensPerChunk { mean: 4.0 }]);
         assert_eq!(changed(|stream| stream.tokens_intended = Some(620)), []);

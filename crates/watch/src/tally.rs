@@ -13,7 +13,8 @@ use offered_stats::growth::growth;
 use offered_verify::{
     CheckResult, Criteria, InterimStats, ObjectJoiner, Pattern, PercentileError, ThresholdResult, interim_verdict,
 };
-use offered_workload::Workload;
+use offered_workload::retry::{Backoff, Retry, RetryPolicies};
+use offered_workload::{Target, Workload};
 
 use crate::gaps::Gaps;
 
@@ -31,6 +32,21 @@ const SECONDS_OF_GROWTH: usize = 5;
 
 /// Maximum number of requests with statistics of their own.
 const MAX_LABELS: usize = 1000;
+
+/// The longest time from sending a request until its last attempt ends, with the waits between attempts.
+fn longest_request(workload: &Workload) -> Nanos {
+    let attempt = |target: &Target| {
+        let usual = target.response_timeout();
+        target.connect_timeout() + workload.time_limits().map_or(usual, |limits| limits.longest(usual))
+    };
+    let attempt = workload.targets().map(attempt).max().unwrap_or(Nanos::ZERO);
+    let with_retries = |retry: &Retry| {
+        let (Backoff::Constant(wait) | Backoff::Exponential { max: wait, .. }) = retry.wait;
+        attempt + Nanos((wait + attempt).0.saturating_mul(retry.times.into()))
+    };
+    let policies = workload.retry_policies();
+    policies.iter().flat_map(RetryPolicies::policies).map(with_retries).max().unwrap_or(attempt)
+}
 
 /// Running statistics of the events of one run, in any order.
 pub struct Tally {
@@ -79,18 +95,13 @@ impl Tally {
     /// For a run of this fraction of `workload`.
     pub fn new(workload: &Workload, fraction: f64) -> Self {
         let labels = workload.labels();
-        let longest = workload.target().as_ref().map_or(Nanos::ZERO, |t| t.connect_timeout() + t.response_timeout());
-        let retries = workload
-            .retry_policies()
-            .map_or(0, |all| all.policies().iter().map(|retry| retry.times).max().unwrap_or(0));
-        let longest = Nanos(longest.0.saturating_mul(u64::from(retries) + 1));
         Self {
             workload: workload.clone(),
             fraction,
             max_requests: workload.max_requests().map(|most| (most as f64 * fraction).ceil() as u64),
             criteria: Criteria::from_workload(workload, fraction),
             analysed: workload.counted(),
-            longest: longest + BATCH_DELAY,
+            longest: longest_request(workload) + BATCH_DELAY,
             all: Times::default(),
             ring: Ring::default(),
             service: Services::default(),

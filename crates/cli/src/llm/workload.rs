@@ -216,6 +216,7 @@ mod tests {
             ("", "--rate"),
             ("--rate 5/s --prefix x", "1000,8"),
             ("--rate 5/s --burstiness 0", "above zero"),
+            ("--closed 3 --burstiness 0.5", "cannot be used with"),
             ("--rate 5/s --input soon:5", "not a distribution of numbers"),
         ] {
             assert!(workload(flags).unwrap_err().contains(message), "{flags}");

@@ -60,9 +60,7 @@ pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
 fn reason(run: &Run, line: &VerdictLine) -> String {
     let mut text = format!("* **{}** {}", line.judgement, plain(&line.text));
     if line.subject == Subject::Validity {
-        let named = run.verdict.warnings.iter().filter(|warning| warning.in_reason).map(|warning| warning.fix.clone());
-        let incomplete = run.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
-        incomplete.chain(named).for_each(|fix| text += &format!(" *Fix:* {}", plain(&fix)));
+        run.reason_fixes().iter().for_each(|fix| text += &format!(" *Fix:* {}", plain(fix)));
     }
     text
 }

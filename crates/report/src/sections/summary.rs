@@ -33,14 +33,6 @@ pub(super) fn section(run: &Run) -> Section {
 }
 
 fn card(run: &Run) -> Card {
-    let fixes = |subject| -> Vec<String> {
-        if subject != Subject::Validity {
-            return Vec::new();
-        }
-        let named = run.verdict.warnings.iter().filter(|warning| warning.in_reason);
-        let incomplete = run.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
-        incomplete.chain(named.map(|warning| warning.fix.clone())).collect()
-    };
     let many = run.thresholds.len() > THRESHOLDS;
     let judgement = |line: crate::verdict_lines::VerdictLine| Judgement {
         status: line.status,
@@ -51,7 +43,7 @@ fn card(run: &Run) -> Card {
             }
             _ => line.text,
         },
-        fixes: fixes(line.subject),
+        fixes: if line.subject == Subject::Validity { run.reason_fixes() } else { Vec::new() },
     };
     Card { judgements: Conclusion::of(run).lines.into_iter().map(judgement).collect(), tiles: tiles(run) }
 }

@@ -218,8 +218,7 @@ impl Input<'_> {
             )));
         }
         let (sent, completed) = (sum(&responses.sent_per_window), sum(&responses.per_window));
-        let (least, most) =
-            demands.iter().copied().map(|demand| (demand, demand)).reduce(|a, b| ends(a, b.0)).unwrap_or_default();
+        let (least, most) = demands.iter().copied().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
         if sent - completed > MAX_UNFINISHED * sent && most < ALIKE * least {
             return Err(Some(format!(
                 "of {sent:.0} requests {:.0} had no response in the judged time (limit {:.0} %), and how much processor time they \

@@ -171,6 +171,7 @@ fn lateness_that_changes_no_threshold_is_a_warning() {
                 duration: lasts,
                 generator_error_tolerance: effect_tolerance,
                 thresholds,
+                checks: vec![("a".to_owned(), vec!["is fine".to_owned()])],
                 ..Criteria::default()
             },
         )
@@ -190,6 +191,7 @@ fn lateness_that_changes_no_threshold_is_a_warning() {
         (&["p99 < 1ms"], Validity::Invalid),
         (&["p99 < 250ms", "p99 < 1ms"], Validity::Invalid),
         (&["errors < 1%"], Validity::ValidWithWarnings),
+        (&["checks.failed < 1%"], Validity::ValidWithWarnings),
         (&["p99{nobody} < 1s"], Validity::Invalid),
     ] {
         let verdict = judged(&run, thresholds, 0.05);

@@ -1,7 +1,7 @@
 //! Several scenarios in one run: a verdict on each.
 
 use offered_base::Nanos;
-use offered_events::Recording;
+use offered_events::{Event, Recording, TokenStream};
 use offered_workload::Workload;
 
 use super::changing_rate::played;
@@ -59,6 +59,35 @@ fn each_scenario_is_judged_by_its_own_arrivals() {
 }
 
 #[test]
+fn tokens_of_a_scenario_are_timed_by_its_own_clock() {
+    let (workload, mut recording) = run();
+    for event in recording.edit().iter_mut() {
+        let at = event.done;
+        let stream = TokenStream {
+            head: event.intended,
+            first_token: at,
+            first_answer: at,
+            last_token: at,
+            ..TokenStream::default()
+        };
+        event.stream = Some(Box::new(stream));
+    }
+    for scenario in judged(&workload, &recording).scenarios {
+        let tokens = scenario.tokens.unwrap();
+        assert_eq!(tokens.times_of("ttft").unwrap().max_ms, 1.0, "{}", scenario.source.path);
+    }
+}
+
+#[test]
+fn scenarios_are_judged_in_the_same_part_of_the_run() {
+    let (workload, recording) = run();
+    let taken = Criteria { take: Some(Nanos::from_secs(40)), ..Criteria::from_workload(&workload, 1.0) };
+    let windows: Vec<_> =
+        verify(&recording, &taken).scenarios.iter().map(|of| (of.window.start_s, of.window.end_s)).collect();
+    assert_eq!(windows, [(10.0, 50.0), (0.0, 30.0)]);
+}
+
+#[test]
 fn the_run_is_invalid_if_a_scenario_is() {
     let (workload, mut recording) = run();
     let scenarios = workload.scenarios().unwrap().clone();
@@ -73,6 +102,22 @@ fn the_run_is_invalid_if_a_scenario_is() {
     assert_eq!(verdict.validity, Validity::Invalid);
     assert!(verdict.reason.starts_with("scenario `visitors`: "), "{}", verdict.reason);
     assert_eq!(verdict.scenarios[1].validity, Validity::Valid, "{}", verdict.scenarios[1].reason);
+}
+
+#[test]
+fn sessions_of_merged_shares_stay_in_their_scenario() {
+    let (workload, recording) = run();
+    let share = |number: u64| {
+        let mut events: Vec<Event> = recording.events.to_vec().unwrap();
+        events.retain(|event| event.session / 2 % 2 == number);
+        (format!("{number}"), Recording { events: events.into(), ..recording.clone() })
+    };
+    let merged = crate::merge(vec![share(0), share(1)], 2).unwrap();
+    let requests = |recording: &Recording| -> Vec<u64> {
+        let scenarios = judged(&workload, recording).scenarios;
+        scenarios.iter().map(|scenario| scenario.requests.last().unwrap().requests).collect()
+    };
+    assert_eq!(requests(&merged), requests(&recording));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use offered_base::time::span;
 use offered_base::{count, short};
 use offered_events::Note;
+use offered_events::note::SimulationWarning;
 use offered_events::recording::End;
 use serde::{Deserialize, Serialize};
 
@@ -457,7 +458,24 @@ const fn fix_for_note(note: &Note) -> &'static str {
         Note::Merged { .. } | Note::SeveralClocks { .. } => {
             "use the gaps of each recording; those between recordings depend on the clocks"
         }
-        Note::Simulation { .. } => "simulate longer, or see the notes of `simulate`",
+        Note::Simulation { warning } => fix_for_simulation(warning),
+    }
+}
+
+/// What to do about what a simulation noticed. A longer one does not help where the distribution has no mean or no interval for it.
+const fn fix_for_simulation(warning: &SimulationWarning) -> &'static str {
+    match warning {
+        SimulationWarning::LittlesLaw => "report it, with the workload",
+        SimulationWarning::NoMeanInterval
+        | SimulationWarning::InfiniteMean
+        | SimulationWarning::SlowdownOutliers { .. } => "use percentiles instead of the mean",
+        SimulationWarning::Unfinished { .. } => "use the mean response time by Little's law, E[N]/X",
+        SimulationWarning::WarmUpNotConverged
+        | SimulationWarning::TooFewRequests { .. }
+        | SimulationWarning::CorrelatedBatches { .. }
+        | SimulationWarning::RareSizes { .. }
+        | SimulationWarning::Imprecise { .. }
+        | SimulationWarning::LargeSizesMissing { .. } => "simulate longer (more jobs)",
     }
 }
 

@@ -32,6 +32,18 @@ fn close(a: Option<f64>, b: Option<f64>, tolerance: f64) {
 const OPEN: &str = "seed = 3\nduration = \"20s\"\nskip_first = \"2s\"\narrivals.open.rate = \"500/s\"\n";
 
 #[test]
+fn the_longest_request_waits_between_attempts_with_its_own_timeout() {
+    let target = "url = \"http://127.0.0.1/\", connect_timeout = \"1s\", response_timeout = \"2s\"";
+    let longest = |target: &str, request: &str| {
+        longest_request(&workload(&format!("{OPEN}target = {{ {target} }}\nrequest = [{{ get = \"/\"{request} }}]\n")))
+    };
+    assert_eq!(longest(target, ""), Nanos::from_secs(3));
+    assert_eq!(longest(target, ", timeout = \"4s\""), Nanos::from_secs(5));
+    let retried = format!("{target}, retry = {{ times = 2, wait = \"10s\" }}");
+    assert_eq!(longest(&retried, ""), Nanos::from_secs(3 + 2 * (10 + 3)));
+}
+
+#[test]
 fn the_final_snapshot_agrees_with_the_verdict() {
     let workload = workload(OPEN);
     let events = events(&workload, &Distribution::exponential(0.02).unwrap());
