@@ -38,15 +38,18 @@ impl EventSource for ScenarioEvents {
             for event in batch {
                 let (number, session) = self.scenarios.split(event.session);
                 if number == self.number {
-                    own.push(Event {
+                    let mut event = Event {
                         session,
                         intended: event.intended.earlier(start),
                         sent: event.sent.map(|at| at.earlier(start)),
                         first_byte: event.first_byte.map(|at| at.earlier(start)),
                         done: event.done.map(|at| at.earlier(start)),
-                        stream: event.stream.clone().map(|stream| Box::new(stream.placed(|at| at.earlier(start)))),
                         ..event.clone()
-                    });
+                    };
+                    if let Some(stream) = &mut event.stream {
+                        stream.place(|at| at.earlier(start));
+                    }
+                    own.push(event);
                 }
             }
             see(&own);
