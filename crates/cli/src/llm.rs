@@ -91,7 +91,7 @@ pub(crate) struct Args {
     /// Seed of all random numbers [default: a new one, recorded]
     #[arg(long)]
     seed: Option<u64>,
-    /// Do not measure words per token; assume one, as far as the server adds nothing
+    /// Do not measure words per token: assume 1, and no tokens added by the server
     #[arg(long)]
     no_pilot: bool,
     /// Write the workload to FILE instead of running it

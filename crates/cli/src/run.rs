@@ -140,7 +140,7 @@ pub(crate) struct Args {
     commands: CommandsFlag,
     #[command(flatten)]
     once: once::OnceFlags,
-    /// Send nothing: a virtual clock and these responses [default: 10ms, or those of [server]]
+    /// Send nothing: simulate these response times [default: 10ms, or those of [server]]
     #[arg(long, value_name = "DISTRIBUTION", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "the flag without a value has a default of its own")]
     dry_run: Option<Option<Distribution>>,
