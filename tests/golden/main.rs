@@ -132,7 +132,6 @@ const COMMANDS: &[(&str, &[&str])] = &[
         &["capacity", "@/closed.toml", "--vary", "users=20", "--slo", "p90 < 31ms", "--simulate", "--precision", "20%"],
     ),
     ("error-capacity-start", &["capacity", "@/closed.toml", "--vary", "rate", "--slo", "p90 < 31ms"]),
-    ("error-sweep-load", &["sweep", "@/closed.toml", "--vary", "load=0.5", "--output", "@/out"]),
     ("error-sweep-value", &["sweep", "@/closed.toml", "--vary", "users=0", "--output", "@/out"]),
     ("error-sweep-slo", &["sweep", "@/closed.toml", "--vary", "users=1", "--slo", "p90 < 31", "--output", "@/out"]),
     ("kubernetes", &["kubernetes", "@/shop.toml", "--workers", "8", "--pvc", "runs", "--spread", "host"]),

@@ -20,8 +20,7 @@ fn study() -> Result<PathBuf, crate::harness::Missing> {
 
 fn started(run: &Path, out: &Path) -> Command {
     let mut command = Command::new("python3");
-    // The figure program has its own tests.
-    command.arg(run).arg(out).arg("--small").env("OFFERED", env!("CARGO_BIN_EXE_offered")).env("FIGURE", "true");
+    command.arg(run).arg(out).arg("--small").env("OFFERED", env!("CARGO_BIN_EXE_offered"));
     command
 }
 

@@ -1,5 +1,4 @@
-//! The study studies/open-vs-closed, shortened: one command makes the tables of figure 2. (`.ci/run` and the tests of the example
-//! `figure` of offered-report check the figures.)
+//! The study studies/open-vs-closed, shortened: one command makes the tables of figure 2.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +11,7 @@ fn one_command_makes_the_tables_of_figure_2() {
     let out = folder.path().join("study");
     let mut command = Command::new("sh");
     command.arg(study).arg("--small").arg(&out);
-    let output = command.env("OFFERED", env!("CARGO_BIN_EXE_offered")).env("FIGURE", "true").output().unwrap();
+    let output = command.env("OFFERED", env!("CARGO_BIN_EXE_offered")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for (figure, policies) in [("2c", ["fcfs", "ps", "psjf"]), ("2d", ["fcfs", "sjf", "ljf"])] {
         for (model, points) in [("open", 2), ("closed", 2), ("partly-open", 12)] {

@@ -48,7 +48,6 @@ impl From<offered_observe::Error> for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let why = match &error {
-            Error::LoadVaries => "`load` can only be varied by `simulate`; vary rate, users or think".to_owned(),
             Error::NoNumber { field, value } => format!(
                 "--slo needs numbers in the first --vary, but `{value}` of {field} is not a number; put a numeric field first"
             ),

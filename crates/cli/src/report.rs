@@ -8,11 +8,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use offered_experiment::{LocalRun, ThreadAnalysis, TwinComparison, VerifyOptions};
+use offered_report::document::Document;
 use offered_report::html::html;
 use offered_report::junit::junit;
 use offered_report::markdown::markdown;
 use offered_report::svg::svg;
-use offered_report::{InputDocument, Report, Run, document};
+use offered_report::{InputDocument, Report, Run, csv, document, study};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -36,8 +37,10 @@ Examples:
     offered report sweeps/1 -o curves.html
     offered logs access.log --json > site.json
     offered report site.json -o site.html
-  Every chart as an SVG file; every number as JSON
-    offered report runs/1 --svg charts
+  Figures described in a TOML file, from CSV or the JSON of simulate and plan
+    offered report page.toml --data results -o figures.html --svg figures
+  Every chart as an SVG file, its data and all tables as CSV; every number as JSON
+    offered report runs/1 --svg charts --csv data
     offered report runs/1 --json
   For pull requests and CI: Markdown, JUnit XML and a page at once
     offered report runs/1 -o summary.md -o junit.xml -o report.html
@@ -49,7 +52,7 @@ Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run or sweep directories, URLs, any tool's result files, or the output of `logs --json`
+    /// Run or sweep directories, URLs, result files, the output of `logs --json`, or descriptions of figures
     #[arg(required = true, value_name = "RUN_OR_FILE")]
     files: Vec<PathBuf>,
     /// Output file, overwritten (repeatable): .html, .md, .xml (JUnit) or .json [default: stdout]
@@ -61,9 +64,15 @@ pub(crate) struct Args {
     /// Output format [default: the extension of the output file]
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Directory with the data of described figures [default: that of the description]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Also write every chart as an SVG file into this directory
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
+    /// Also write every chart and table as a CSV file into this directory
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
     /// Print one JSON document (schema offered.report/1) with every number of the report
     #[arg(long)]
     json: bool,
@@ -83,6 +92,9 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.files.iter().all(|path| study::is_page(path)) {
+        return figures(args);
+    }
     for path in &args.files {
         let has_page = matches!(InputDocument::read(path)?, Some(InputDocument::Sweep(_) | InputDocument::Site(_)));
         if !has_page && args.input_format.is_none() {
@@ -90,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
     }
     let outputs = outputs::of(&args.output, args.format)?;
-    if outputs.is_empty() && args.format.is_none() && !args.json && args.svg.is_none() {
+    if outputs.is_empty() && args.format.is_none() && !args.json && args.svg.is_none() && args.csv.is_none() {
         return Err(Failure::input(
             "no output file: add -o report.html (or .md, .xml for JUnit, .json), or print with --format md",
         ));
@@ -115,8 +127,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.json {
         json(&report);
     }
-    if let Some(folder) = &args.svg {
-        charts(folder, &report)?;
+    if args.svg.is_some() || args.csv.is_some() {
+        parts(args, &document(&report))?;
     }
     for (path, format) in outputs {
         let text = text(&report, format)?;
@@ -128,6 +140,22 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     if let Some(format) = args.format.filter(|_| args.output.is_empty()) {
         out!(no newline: "{}", text(&report, format)?);
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the page of described figures.
+fn figures(args: &Args) -> Result<Exit, Failure> {
+    let folder = args.data.as_deref().or(args.files[0].parent()).unwrap_or(Path::new(""));
+    let document = study::document(&args.files, folder, args.title.as_deref()).map_err(Failure::input)?;
+    if args.json || args.format.is_some_and(|format| format != Format::Html) {
+        return Err(Failure::input(
+            "described figures are written as a page, SVG or CSV files: -o figures.html, --svg DIR, --csv DIR",
+        ));
+    }
+    parts(args, &document)?;
+    for (path, _) in outputs::of(&args.output, Some(Format::Html))? {
+        write(path, &html(&document).map_err(Failure::stopped)?)?;
     }
     Ok(Exit::Done)
 }
@@ -147,15 +175,29 @@ pub(crate) fn page(report: &Report) -> Result<String, Failure> {
     html(&document(report)).map_err(Failure::stopped)
 }
 
-/// Writes the charts of `report` as SVG files into `folder`; overwrites existing ones.
-fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::stopped(format!("cannot create {}: {error}", folder.display())))?;
-    let document = document(report);
-    document.charts().try_for_each(|(name, chart)| {
-        let text = svg(chart).map_err(|error| Failure::stopped(format!("the chart {name}: {error}")))?;
-        write(&folder.join(format!("{name}.svg")), &text)
-    })
+/// Writes the charts of a document as SVG files, and charts and tables as CSV files, where wanted; overwrites existing ones.
+fn parts(args: &Args, document: &Document) -> Result<(), Failure> {
+    let create = |folder: &Path| {
+        fs::create_dir_all(folder)
+            .map_err(|error| Failure::stopped(format!("cannot create {}: {error}", folder.display())))
+    };
+    if let Some(folder) = &args.svg {
+        create(folder)?;
+        for (name, chart) in document.charts() {
+            let text = svg(chart).map_err(|error| Failure::stopped(format!("the chart {name}: {error}")))?;
+            write(&folder.join(format!("{name}.svg")), &text)?;
+        }
+    }
+    if let Some(folder) = &args.csv {
+        create(folder)?;
+        for (name, chart) in document.charts() {
+            write(&folder.join(format!("{name}.csv")), &csv::csv(chart))?;
+        }
+        for (name, table) in document.tables() {
+            write(&folder.join(format!("{name}.csv")), &csv::table(table))?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes a file; overwrites an existing one.

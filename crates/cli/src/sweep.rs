@@ -21,8 +21,9 @@ use crate::trust::{CommandsFlag, FilesFlag};
 use crate::{object_store, signals, workload_file};
 
 const AFTER: &str = "\
-Fields: users, think, rate, session_length, discipline, scv, seed, or any other
-by its path in the file (server.servers, request.0.weight).
+Fields: users, think, rate, load, session_length, discipline, scv, seed, or any
+other by its path in the file (server.servers, request.0.weight). load is that of
+the [server] of the workload: it sets the rate, or the think time of users.
 Values: a list (25,50,100) or a range with a step (25..150:25).
 
 Cells are visited with a stride of about 0.618 of their number: low and high
@@ -38,6 +39,9 @@ Examples:
     offered sweep w.toml --vary users=25..150:25 --slo 'p90 < 31ms' -o sweeps/3
   Simulated, under two disciplines
     offered sweep w.toml --vary discipline=fcfs,ps --simulate -o sweeps/4
+  Open, at equal loads of the modelled server, under two disciplines
+    offered sweep w.toml --vary load=0.5,0.7,0.9 --vary discipline=fcfs,ps \
+      --simulate -o sweeps/7
   Each rate three times
     offered sweep w.toml --vary rate=50,100 --vary seed=1,2,3 -o sweeps/5
   Worker 2 of 8 runs every eighth cell

@@ -216,9 +216,6 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// The load is varied in a sweep of runs.
-    #[error("load can only be varied in simulations; vary rate, users or think instead")]
-    LoadVaries,
     /// The directory holds something else.
     #[error("{} holds {content}; choose another directory", path.display())]
     Occupied {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use offered_base::InvalidValue;
 use offered_plan::analytic::{self, System};
 use offered_schedule::Sessions;
 use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
@@ -10,7 +11,8 @@ use offered_workload::Workload;
 
 use crate::document::simulate::Simulated;
 use crate::recorded_simulation::simulate_into;
-use crate::{Error, Point};
+use crate::vary::with_load_of;
+use crate::{Error, Point, WorkloadSource};
 
 /// Simulates `point` as a cell of a grid, at `load` unless the point has its own load. A cell with nothing to measure is a result.
 ///
@@ -43,6 +45,23 @@ pub fn simulate_point_into(
     out: &Path,
 ) -> Result<SimulationResult, Error> {
     simulate_into(&point.text, &workload_at_load(point, load)?, load, stop, out)
+}
+
+/// The point with the rate or think time of its load in its text, so that it can be run. The load is that of the modelled server.
+///
+/// # Errors
+/// The workload has no server, or cannot have the load.
+pub(crate) fn with_load(input: &WorkloadSource, point: Point) -> Result<Point, Error> {
+    if point.load.is_none() {
+        return Ok(point);
+    }
+    let name = point.name();
+    let text = workload_at_load(&point, None).and_then(|at| {
+        let text = with_load_of(&point.text, &at).map_err(InvalidValue::new)?;
+        Ok(input.parse_with_files(&text)?)
+    });
+    let (text, workload) = text.map_err(Error::at(name))?;
+    Ok(Point { text, workload, load: None, ..point })
 }
 
 /// The workload of a point at its load.

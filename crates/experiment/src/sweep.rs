@@ -25,8 +25,9 @@ use crate::location::Upload;
 use crate::redact::redact;
 use crate::resource_shortfall::largest_per_kind;
 use crate::run::{self, RunPlan};
+use crate::simulation::with_load;
 use crate::{
-    CopyProgress, Error, Field, Progress, ProgressObserver, SharedDirectory, VariedField, WorkloadSource, points,
+    CopyProgress, Error, Progress, ProgressObserver, SharedDirectory, VariedField, WorkloadSource, points,
     simulate_into,
 };
 use cell::Cell;
@@ -83,10 +84,8 @@ impl Sweep<'_> {
     /// # Errors
     /// A field cannot have a value, the directory holds something else, or a run or simulation fails.
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<SweepOutcome, Error> {
-        if self.varied.iter().any(|vary| vary.field == Field::Load) {
-            return Err(Error::LoadVaries);
-        }
-        let (points, out) = (points(self.input, self.varied)?, self.at.path());
+        let points = points(self.input, self.varied)?.into_iter().map(|point| with_load(self.input, point));
+        let (points, out) = (points.collect::<Result<Vec<_>, _>>()?, self.at.path());
         let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
         check_directories_differ(&cells)?;
         let steps = self.objective.map(|_| limits::steps(&self.varied[0])).transpose()?;

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use offered_schedule::Sessions;
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
@@ -173,6 +174,26 @@ fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), Str
     Ok(())
 }
 
+/// `text` with the arrival rate or the think time of `workload`, which is otherwise the same.
+pub(crate) fn with_load_of(text: &str, workload: &Workload) -> Result<String, String> {
+    let mut document: DocumentMut = text.parse().map_err(|_| "the workload is not TOML".to_owned())?;
+    let sessions = match workload.sessions() {
+        Sessions::Closed(closed) => {
+            let think: Value =
+                closed.think().to_string().parse().map_err(|_| "the think time has no text".to_owned())?;
+            put(model(&mut document, &["closed"])?, "think", think);
+            return Ok(document.to_string());
+        }
+        Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => schedule,
+        Sessions::Replay(_) | Sessions::Scenarios(_) => {
+            return Err("traces and scenarios have loads of their own".to_owned());
+        }
+    };
+    let rate = sessions.rate().as_constant().ok_or("a load needs a constant arrival rate")?;
+    put(model(&mut document, &["open", "partly_open"])?, "rate", Value::from(format!("{}/s", rate.per_sec())));
+    Ok(document.to_string())
+}
+
 /// `rate=50 think=5ms`.
 fn name(values: &[(Field, String)]) -> String {
     values.iter().map(|(field, value)| format!("{field}={value}")).collect::<Vec<_>>().join(" ")
@@ -246,6 +267,22 @@ mod tests {
         let mut document: DocumentMut = text.parse().unwrap();
         set(&mut document, &field.into(), value)?;
         Ok(document.to_string())
+    }
+
+    #[test]
+    fn a_load_becomes_a_rate_or_a_think_time() {
+        let server = "server = { discipline = \"ps\", service = { exponential = \"10ms\" } }";
+        for (arrivals, found) in [
+            ("open.rate = \"1/s\"", "70/s"),
+            ("partly_open = { rate = \"1/s\", stay = 0.5, think = { constant = \"1s\" } }", "35/s"),
+            ("closed = { users = 1, think = { exponential = \"1s\" } }", "0.00428571"),
+        ] {
+            let text = format!("duration = \"1s\"\narrivals.{arrivals}\n{server}\n");
+            let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
+            let point = points(&input, &["load=0.7".parse().unwrap()]).unwrap().remove(0);
+            let point = crate::simulation::with_load(&input, point).unwrap();
+            assert!(point.load.is_none() && point.text.contains(found), "{}", point.text);
+        }
     }
 
     #[test]

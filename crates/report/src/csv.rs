@@ -1,10 +1,11 @@
-//! The data of a chart as CSV: a row per point, the series name first.
+//! The data of a chart as CSV (a row per point, the series name first), and tables as CSV.
 
 use std::io;
 
 use offered_events::csv::Table;
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape};
+use crate::document::{self, Cell};
 use crate::figure::seven;
 
 /// The points of a chart under a heading with the axis titles, to seven digits. `low` and `high` are empty without intervals.
@@ -28,6 +29,40 @@ fn written(chart: &Chart) -> io::Result<Vec<u8>> {
         }
     }
     table.finish()
+}
+
+/// A table under its headings, with all digits of its numbers. An interval has two columns, `low` and `high`.
+pub fn table(table: &document::Table) -> String {
+    let bytes = written_table(table).expect("writing to memory");
+    String::from_utf8(bytes).expect("only text is written")
+}
+
+fn written_table(table: &document::Table) -> io::Result<Vec<u8>> {
+    let is_interval = |column: usize| table.rows.iter().any(|row| matches!(row.get(column), Some(Cell::Interval(..))));
+    let mut written = Table::new(Vec::new());
+    for (column, head) in table.headings.iter().enumerate() {
+        if is_interval(column) {
+            written.text(&format!("{head} low"))?.text(&format!("{head} high"))?;
+        } else {
+            written.text(head)?;
+        }
+    }
+    written.end()?;
+    for row in &table.rows {
+        for (column, cell) in row.iter().enumerate() {
+            match cell {
+                Cell::Interval(low, high) => written.number(Some(low))?.number(Some(high))?,
+                Cell::Number(value) => written.number(Some(value))?,
+                Cell::Count(n) => written.number(Some(n))?,
+                Cell::Text(text) | Cell::Link(text, _) => written.text(text)?,
+                Cell::Status(_, text) => written.text(text)?,
+                Cell::Empty if is_interval(column) => written.text("")?.text("")?,
+                Cell::Empty => written.text("")?,
+            };
+        }
+        written.end()?;
+    }
+    written.finish()
 }
 
 /// A row.
@@ -75,6 +110,15 @@ fn name(axis: &Axis, x: f64) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::chart::{Heat, Series, Style};
+
+    #[test]
+    fn intervals_of_a_table_have_two_columns() {
+        let row = |name: &str, ends| vec![Cell::from(name), Cell::from(0.1234567), ends];
+        let rows = vec![row("=1", Cell::Interval(0.1, 0.2)), row("b", Cell::Empty)];
+        let headings = document::headings(["run", "CoV", "95 %"]);
+        let text = table(&document::Table { caption: String::new(), headings, rows });
+        assert_eq!(text, "run,CoV,95 % low,95 % high\n'=1,0.1234567,0.1,0.2\nb,0.1234567,,\n");
+    }
 
     #[test]
     fn every_point_is_a_row_and_names_are_not_formulas() {

@@ -29,6 +29,7 @@ mod readable;
 mod report;
 mod run;
 mod sections;
+pub mod study;
 pub mod svg;
 mod test_setup;
 #[cfg(test)]

@@ -18,6 +18,8 @@ mod times;
 mod twin;
 pub(crate) mod verdict;
 
+use std::borrow::Cow;
+
 use offered_verify::TimeStats;
 
 use crate::conclusion::Conclusion;
@@ -176,5 +178,9 @@ fn times(caption: &str, rows: &[TimeStats]) -> Option<Table> {
     let left_out = rows.len() - 1 - labels.len();
     let left_out = if rows.len() > 2 { left_out } else { 0 };
     let caption = and_more(caption, &format!("the {LABELS} most frequent labels"), left_out);
-    Some(Table { caption, headings: heads, rows: labels.into_iter().chain([total]).map(row).collect() })
+    Some(Table {
+        caption,
+        headings: heads.into_iter().map(Cow::Borrowed).collect(),
+        rows: labels.into_iter().chain([total]).map(row).collect(),
+    })
 }

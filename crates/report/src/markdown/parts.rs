@@ -8,7 +8,7 @@ use offered_verify::{CheckResult, Validity};
 use super::Part;
 use super::blocks::{code, plain, rows};
 use crate::conclusion::Conclusion;
-use crate::document::{Block, Cell, Section, Status, Table};
+use crate::document::{Block, Cell, Section, Status, Table, headings};
 use crate::format::{duration, percent, rate};
 use crate::report::Report;
 use crate::run::Run;
@@ -87,7 +87,7 @@ fn thresholds(run: &Run, most: usize) -> Option<Vec<String>> {
     (!all.is_empty()).then(|| {
         let mut lines = rows(&Table {
             caption: String::new(),
-            headings: vec!["threshold", "limit", "measured", "result"],
+            headings: headings(["threshold", "limit", "measured", "result"]),
             rows: all.iter().take(shown).map(row).collect(),
         });
         lines.extend((left_out > 0).then(|| format!("| {left_out} more | | | see below |")));
@@ -193,7 +193,7 @@ pub(super) fn comparison(report: &Report) -> Part {
     let left_out = report.runs.len().saturating_sub(room);
     let mut lines = rows(&Table {
         caption: String::new(),
-        headings: vec!["run", "result", "sent/s", "failed %", "p50 ms", "p95 ms", "p99 ms"],
+        headings: headings(["run", "result", "sent/s", "failed %", "p50 ms", "p95 ms", "p99 ms"]),
         rows: comparison::sorted(&report.runs).into_iter().take(room).map(row).collect(),
     });
     lines.extend((left_out > 0).then(|| format!("| {left_out} more | see below | | | | | |")));

@@ -5,7 +5,7 @@ use offered_verify::{Finding, TimeStats, Verdict};
 use super::{most_frequent, times};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ChartData, Counts, Excerpt, Gaps, OverTime, TimeDistribution};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::format::number;
 use crate::run::Run;
 
@@ -58,7 +58,7 @@ pub(crate) fn scheduled_and_sent(run: &Run) -> Table {
         row("not sent", Cell::Count(0), late.map(|late| late.unsent).into()),
         row("lateness p99 (us)", Cell::Empty, late.map(|late| late.p99_us).into()),
     ]);
-    Table { caption: "Expected and measured arrivals".into(), headings: vec!["", "expected", "measured"], rows }
+    Table { caption: "Expected and measured arrivals".into(), headings: headings(["", "expected", "measured"]), rows }
 }
 
 fn findings(findings: &[Finding]) -> Table {
@@ -75,7 +75,7 @@ fn findings(findings: &[Finding]) -> Table {
     };
     Table {
         caption: "Statistical tests".into(),
-        headings: vec!["test", "result", "estimate", "95 %", "statistic", "p"],
+        headings: headings(["test", "result", "estimate", "95 %", "statistic", "p"]),
         rows: findings.iter().map(row).collect(),
     }
 }

@@ -3,7 +3,7 @@
 use offered_verify::{AttemptRates, AttemptStats};
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 /// `None` if no request was sent again.
@@ -46,7 +46,7 @@ fn counts(attempts: &AttemptStats) -> Table {
     let row = |name: &str, value: Cell| vec![Cell::from(name), value];
     Table {
         caption: "Attempts".into(),
-        headings: vec!["", "value"],
+        headings: headings(["", "value"]),
         rows: vec![
             row("first attempts/s", attempts.first_attempts_per_s.into()),
             row("all attempts/s", attempts.attempts_per_s.into()),

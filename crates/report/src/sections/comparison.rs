@@ -10,7 +10,7 @@ use crate::chart::Chart;
 use crate::chart_data::{ConfidenceInterval, TimeDistribution};
 use crate::conclusion::Conclusion;
 use crate::difference::{Difference, MEAN};
-use crate::document::{Block, Card, Cell, Judgement, Section, Status, Table};
+use crate::document::{Block, Card, Cell, Judgement, Section, Status, Table, headings};
 use crate::format::number;
 use crate::report::Report;
 use crate::run::Run;
@@ -149,7 +149,7 @@ fn table(report: &Report) -> Table {
     };
     Table {
         caption: "The runs by model and load (response times in ms)".into(),
-        headings: vec![
+        headings: headings([
             "run",
             "result",
             "p50",
@@ -162,7 +162,7 @@ fn table(report: &Report) -> Table {
             "mean",
             "95 % of mean",
             "formula",
-        ],
+        ]),
         rows: sorted(&report.runs).into_iter().map(row).collect(),
     }
     .without_empty_columns()
@@ -215,7 +215,7 @@ fn differences(report: &Report) -> Option<Table> {
     };
     Some(Table {
         caption: format!("Differences from {} (ms)", first.baseline),
-        headings: vec!["run", "figure", "difference", "95 %", "significance"],
+        headings: headings(["run", "figure", "difference", "95 %", "significance"]),
         rows: report.differences.iter().map(row).collect(),
     })
 }
@@ -245,7 +245,7 @@ fn tests(runs: &[Run]) -> Option<Table> {
         ])
     };
     let rows: Vec<_> = sorted(runs).into_iter().filter_map(row).collect();
-    let headings = vec!["run", "target", "started", "duration s", "seed", "version"];
+    let headings = headings(["run", "target", "started", "duration s", "seed", "version"]);
     (!rows.is_empty()).then(|| Table { caption: "Test setups".into(), headings, rows })
 }
 
@@ -268,7 +268,7 @@ fn loads(report: &Report) -> Table {
     };
     Table {
         caption: "Load of the runs".into(),
-        headings: vec!["run", "validity", "stability", "sent/s", "expected", "CoV", "95 %", "RoRT"],
+        headings: headings(["run", "validity", "stability", "sent/s", "expected", "CoV", "95 %", "RoRT"]),
         rows: sorted(&report.runs).into_iter().map(row).collect(),
     }
     .without_empty_columns()

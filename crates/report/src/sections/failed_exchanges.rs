@@ -2,7 +2,7 @@
 
 use offered_events::{Exchange, FailedCheck, Message};
 
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 /// Maximum number of failures, and of characters of a request or response.
@@ -36,7 +36,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     };
     let table = || Table {
         caption,
-        headings: vec!["request", "outcome", "response", "expected", "found", "sent"],
+        headings: headings(["request", "outcome", "response", "expected", "found", "sent"]),
         rows: exchanges.iter().take(SHOWN).map(row).collect(),
     };
     (!exchanges.is_empty()).then(|| Section {

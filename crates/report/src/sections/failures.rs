@@ -6,7 +6,7 @@ use offered_experiment::Failure;
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
-use crate::document::{Block, Section, Table};
+use crate::document::{Block, Section, Table, headings};
 use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
@@ -37,7 +37,7 @@ pub(crate) fn by_request(run: &Run) -> Option<Table> {
     };
     (!failures.is_empty()).then(|| Table {
         caption: "Failures by request, whole run".into(),
-        headings: vec!["request", "failures", "outcome", "status", "reason"],
+        headings: headings(["request", "failures", "outcome", "status", "reason"]),
         rows: failures.iter().map(row).collect(),
     })
 }

@@ -2,7 +2,7 @@
 
 use offered_verify::policies::{Policy, PolicyRow};
 
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
@@ -51,9 +51,9 @@ fn table(policies: &[Policy], first: &str) -> Table {
     };
     Table {
         caption: format!("Response times by policy (ms), in the measured parts of its blocks; ratio to {first}"),
-        headings: vec![
+        headings: headings([
             "policy", "requests", "blocks", "n", "rate/s", "mean", "95 %", "p50", "p95", "p99", "ratio", "95 %",
-        ],
+        ]),
         rows: policies.iter().flat_map(|policy| policy.shown_rows().map(move |shown| row(policy, shown))).collect(),
     }
 }

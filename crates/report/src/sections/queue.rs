@@ -5,7 +5,7 @@ use offered_verify::StabilityState;
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::format::number;
 use crate::run::Run;
 
@@ -60,7 +60,7 @@ fn little(run: &Run) -> Table {
     ];
     Table {
         caption: "Little's law (Table 3 of Brady and Gunther)".into(),
-        headings: vec![
+        headings: headings([
             "rate/s",
             "R (ms)",
             "Q = λ R",
@@ -69,7 +69,7 @@ fn little(run: &Run) -> Table {
             "N = λ (R + Z)",
             "users observed",
             "RoRT = R / RTT",
-        ],
+        ]),
         rows: vec![cells],
     }
 }
@@ -114,7 +114,7 @@ fn predicted(run: &Run) -> Table {
     });
     Table {
         caption: "Predicted and measured response times (ms)".into(),
-        headings: vec!["by", "mean", "95 %", "p50", "p90", "p95", "p99", "Q", "completed/s", "source"],
+        headings: headings(["by", "mean", "95 %", "p50", "p90", "p95", "p99", "Q", "completed/s", "source"]),
         rows: measured.into_iter().chain(run.predictions.iter().map(row)).collect(),
     }
 }
@@ -153,7 +153,7 @@ fn web_users(rows: &[WebUsers]) -> Table {
     };
     Table {
         caption: "Web users N' = λ (R + Z') (Table 4 of Brady and Gunther)".into(),
-        headings: vec!["think Z' (s)", "web users N' of this run", "rate of 10,000 users (/s)", "times this run"],
+        headings: headings(["think Z' (s)", "web users N' of this run", "rate of 10,000 users (/s)", "times this run"]),
         rows: rows.iter().map(row).collect(),
     }
 }

@@ -6,7 +6,7 @@ use super::{LABELS, and_more};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ConcurrencyAtArrival, OverTime, Percentiles};
 use crate::check_counts::CheckCounts;
-use crate::document::{Cell, Table};
+use crate::document::{Cell, Table, headings};
 use crate::run::Run;
 
 /// A row per request and the total. Of many requests, those with most failures and most requests.
@@ -30,7 +30,7 @@ pub(crate) fn by_request(run: &Run) -> Option<Table> {
             &format!("the {LABELS} with most failures and requests"),
             left_out,
         ),
-        headings: vec!["request", "p50", "p95", "p99", "max", "requests", "ok", "failed"],
+        headings: headings(["request", "p50", "p95", "p99", "max", "requests", "ok", "failed"]),
         rows: shown.into_iter().chain([total]).map(row).collect(),
     })
 }
@@ -41,7 +41,7 @@ pub(crate) fn statuses(run: &Run) -> Option<Table> {
     let row = |(status, n): (&u16, &u64)| vec![Cell::Count(u64::from(*status)), Cell::Count(*n)];
     (!statuses.is_empty()).then(|| Table {
         caption: "HTTP statuses".into(),
-        headings: vec!["status", "responses"],
+        headings: headings(["status", "responses"]),
         rows: statuses.iter().map(row).collect(),
     })
 }
@@ -59,7 +59,7 @@ pub(crate) fn checks(run: &Run) -> Option<Table> {
     };
     (!run.checks.is_empty()).then(|| Table {
         caption: "Response checks, whole run".into(),
-        headings: vec!["request", "check", "result", "responses", "failed"],
+        headings: headings(["request", "check", "result", "responses", "failed"]),
         rows: run.checks.iter().map(row).collect(),
     })
 }
@@ -133,7 +133,7 @@ pub(super) fn pages(p: &Pages) -> Table {
     let times = [p.response_mean_ms, p.response_p50_ms, p.response_p95_ms, p.response_p99_ms].map(Some);
     Table {
         caption: "Pages, until their last object (ms), from the scheduled time".into(),
-        headings: vec!["", "count", "failed", "rate/s", "mean", "p50", "p95", "p99"],
+        headings: headings(["", "count", "failed", "rate/s", "mean", "p50", "p95", "p99"]),
         rows: vec![
             row("pages", p.pages, p.failed, p.pages_per_s, times),
             row("objects", p.objects, p.objects_failed, p.objects_per_s, [None; 4]),

@@ -2,7 +2,7 @@
 
 use offered_verify::Verdict;
 
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Option<Section> {
@@ -37,9 +37,9 @@ fn table(scenarios: &[Verdict]) -> Table {
     };
     Table {
         caption: "Response times by scenario (ms)".into(),
-        headings: vec![
+        headings: headings([
             "scenario", "validity", "arrivals", "requests", "failed", "rate/s", "p50", "p95", "p99", "reason",
-        ],
+        ]),
         rows: scenarios.iter().map(row).collect(),
     }
 }

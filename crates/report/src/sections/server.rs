@@ -4,7 +4,7 @@ use offered_verify::hosts::{Host, HostNote, Measure, Resource, ServerSide, Utili
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::OverTime;
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::format::number;
 use crate::run::Run;
 
@@ -58,7 +58,17 @@ fn table(side: &ServerSide) -> Table {
     };
     Table {
         caption: "Machines, means over the analysed time (network without loopback)".into(),
-        headings: vec!["machine", "CPUs", "busy", "busiest CPU", "runnable", "disk", "in MB/s", "out MB/s", "memory"],
+        headings: headings([
+            "machine",
+            "CPUs",
+            "busy",
+            "busiest CPU",
+            "runnable",
+            "disk",
+            "in MB/s",
+            "out MB/s",
+            "memory",
+        ]),
         rows: side.machines().map(row).collect(),
     }
 }
@@ -71,7 +81,7 @@ fn split(side: &ServerSide) -> Option<Table> {
     let rows: Vec<_> = rows.collect();
     (!rows.is_empty()).then(|| Table {
         caption: "Share of each machine in the total, in per cent".into(),
-        headings: vec!["machine", "busy CPUs", "bytes in and out"],
+        headings: headings(["machine", "busy CPUs", "bytes in and out"]),
         rows,
     })
 }
@@ -92,7 +102,7 @@ fn demands(host: &Host) -> Option<Table> {
             demands.windows,
             demands.window_s
         ),
-        headings: vec!["request", "CPU ms", "low", "high (95 %)", "% of the work", "responses/s"],
+        headings: headings(["request", "CPU ms", "low", "high (95 %)", "% of the work", "responses/s"]),
         rows: rows.collect(),
     })
 }
@@ -109,7 +119,7 @@ fn scraped(side: &ServerSide) -> Option<Table> {
     let rows: Vec<_> = all.map(row).collect();
     (!rows.is_empty()).then(|| Table {
         caption: "Scraped metrics: mean over the analysed time, and smallest and largest window".into(),
-        headings: vec!["scraped from", "metric", "mean", "min", "max"],
+        headings: headings(["scraped from", "metric", "mean", "min", "max"]),
         rows,
     })
 }

@@ -3,7 +3,7 @@
 use offered_logs::document::LogAnalysis as Site;
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 
 /// The section of the `number`-th site.
 pub(crate) fn section(site: &Site, number: usize) -> Section {
@@ -33,7 +33,7 @@ fn figures(site: &Site) -> Table {
     let think = site.figures.think_time.as_ref();
     Table {
         caption: "Figures of the log".into(),
-        headings: vec!["", "value"],
+        headings: headings(["", "value"]),
         rows: vec![
             row("requests", site.figures.requests.into()),
             row("unreadable lines", site.figures.unreadable_lines.into()),

@@ -8,7 +8,7 @@ use offered_experiment::{Field, Number, Unit};
 use offered_verify::{StabilityState, Validity};
 
 use crate::chart::{Axis, Chart, Scale, Series, Shape, Style};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::point_name::names;
 
 use super::and_more;
@@ -264,7 +264,7 @@ fn cells(sweep: &Sweep) -> Table {
     };
     Table {
         caption: "All cells (response times in ms)".into(),
-        headings: vec![
+        headings: headings([
             "cell",
             "validity",
             "stability",
@@ -278,7 +278,7 @@ fn cells(sweep: &Sweep) -> Table {
             "completed/s",
             "% failed",
             "RoRT",
-        ],
+        ]),
         rows: sweep.cells.iter().map(row).collect(),
     }
 }
@@ -301,7 +301,7 @@ fn unusable(sweep: &Sweep) -> Option<Table> {
     };
     (!all.is_empty()).then(|| Table {
         caption: and_more("Cells without usable results", "the first", all.len().saturating_sub(UNUSABLE)),
-        headings: vec!["cell", "result", "reason"],
+        headings: headings(["cell", "result", "reason"]),
         rows: all.iter().take(UNUSABLE).map(row).collect(),
     })
 }
@@ -322,7 +322,7 @@ pub(crate) fn limits(sweep: &Sweep, objective: &str) -> Table {
             Some(field) => format!("Largest {field} that meets {objective}"),
             None => format!("Largest value that meets {objective}"),
         },
-        headings: vec!["with", "up to", "95 %", "note"],
+        headings: headings(["with", "up to", "95 %", "note"]),
         rows: rows.collect(),
     }
 }

@@ -3,7 +3,7 @@
 use offered_schedule::Count;
 use offered_verify::Source;
 
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::format::number;
 use crate::run::Run;
 
@@ -49,7 +49,7 @@ fn table(run: &Run) -> Table {
         ("version of offered", setup.version.clone()),
     ];
     let known = rows.into_iter().filter_map(|(name, value)| Some(vec![Cell::from(name), Cell::from(value?)]));
-    Table { caption: "The test".into(), headings: vec!["", ""], rows: known.collect() }
+    Table { caption: "The test".into(), headings: headings(["", ""]), rows: known.collect() }
 }
 
 fn count_text(count: Count) -> String {

@@ -5,7 +5,7 @@ use offered_verify::{TimeStats, TokenMetrics, Verdict};
 use super::{most_frequent, responses, times};
 use crate::chart::{Axis, Chart, Series, Shape, Style};
 use crate::chart_data::{ChartData, OverTime, TimeDistribution};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Section {
@@ -160,7 +160,7 @@ fn three_times(chart_data: &ChartData) -> Option<Table> {
     };
     Some(Table {
         caption: "Response time, service time and lateness (ms)".into(),
-        headings: vec!["", "n", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"],
+        headings: headings(["", "n", "mean", "sdev", "p50", "p90", "p95", "p99", "p99.9", "max"]),
         rows: vec![
             row("response time = done - scheduled", chart_data.response.as_ref()?),
             row("service time = done - sent", chart_data.service.as_ref()?),
@@ -188,12 +188,12 @@ fn token_tables(tokens: &TokenMetrics) -> [Table; 2] {
     [
         Table {
             caption: "Tokens of streamed responses (ms): first token, time per output token, gaps".into(),
-            headings: vec!["metric", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"],
+            headings: headings(["metric", "n", "mean", "p50", "p90", "p95", "p99", "p99.9", "max"]),
             rows: tokens.times.iter().map(row).collect(),
         },
         Table {
             caption: "Rates of streamed responses".into(),
-            headings: vec!["metric", "value"],
+            headings: headings(["metric", "value"]),
             rows: rates.map(|(name, value)| vec![Cell::from(name), Cell::from(value)]).collect(),
         },
     ]

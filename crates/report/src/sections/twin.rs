@@ -3,7 +3,7 @@
 use offered_verify::{PairedInterval, PairedStats, Twin};
 
 use crate::chart::{Axis, Chart, Series, Shape, Style};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 use super::{LABELS, and_more};
@@ -53,7 +53,7 @@ fn table(twin: &Twin) -> Option<Table> {
             &format!("the {LABELS} most frequent labels"),
             left_out,
         ),
-        headings: vec!["request", "pairs", "run", "95 %", "simulated", "run / simulation", "95 %", "correlation"],
+        headings: headings(["request", "pairs", "run", "95 %", "simulated", "run / simulation", "95 %", "correlation"]),
         rows: busiest.into_iter().chain([total]).map(row).collect(),
     })
 }

@@ -2,7 +2,7 @@
 
 use offered_verify::{GeneratorError, PercentileError, ThresholdResult};
 
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 pub(super) fn section(run: &Run) -> Section {
@@ -45,7 +45,7 @@ pub(crate) fn generator_error(effect: &GeneratorError) -> Table {
     };
     Table {
         caption: "Generator error of the response time (ms)".into(),
-        headings: vec!["", "response time", "without lateness", "error %, at most", "tolerance %"],
+        headings: headings(["", "response time", "without lateness", "error %, at most", "tolerance %"]),
         rows: effect.percentiles.iter().map(row).collect(),
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn thresholds(thresholds: &[ThresholdResult]) -> Table {
     };
     Table {
         caption: "Thresholds of the workload".into(),
-        headings: vec!["", "result", "limit", "measured"],
+        headings: headings(["", "result", "limit", "measured"]),
         rows: thresholds.iter().map(row).collect(),
     }
 }
@@ -80,7 +80,7 @@ fn appended(run: &Run) -> Table {
     };
     Table {
         caption: "The runs in this file".into(),
-        headings: vec!["", "validity", "requests", "rate/s", "CoV", "reason"],
+        headings: headings(["", "validity", "requests", "rate/s", "CoV", "reason"]),
         rows: run.verdict.runs.iter().enumerate().map(row).collect(),
     }
 }

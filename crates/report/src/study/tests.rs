@@ -1,19 +1,22 @@
 //! A small study, and what is wrong with descriptions.
 
-use std::fs;
-
 use tempfile::TempDir;
 
 use super::*;
+use crate::html::html;
+use crate::svg::svg;
 
 const TABLE: &str = "load,policy,mean_s,low_s,high_s\n0.9,fcfs,0.9,0.5,1.5\n0.5,fcfs,0.02,0.01,0.03\n0.5,ps,0.01,,\n";
 const SHEET: &str = r#"
+title = "A study"
+[[figure]]
+id = "load"
 title = "Response & load"
 claim = "FCFS is <slow>."
 found = "It is."
 x = { label = "load" }
 y = { label = "response", unit = "ms", scale = "log", times = 1000 }
-[[series]]
+[[figure.series]]
 name = "FCFS"
 file = "table.csv"
 where = { policy = "fcfs" }
@@ -22,25 +25,51 @@ y = "mean_s"
 low = "low_s"
 high = "high_s"
 printed = [[0.9, 450.0], [0.95, 800.0]]
-[[line]]
+[[figure.line]]
 name = "limit"
 points = [[0, 500], [1, 500]]
+[[figure.check]]
+claim = "FCFS is ten times slower at 0.9"
+file = "table.csv"
+column = "mean_s"
+low = "low_s"
+high = "high_s"
+over = { policy = "fcfs", load = 0.9 }
+under = { policy = "fcfs", load = 0.5 }
+expected = [10, inf]
+[[figure]]
+id = "other"
+title = "Another"
+not_made = "it needs a database"
+[[figure.series]]
+name = "{policy}"
+by = ["policy"]
+file = "absent.csv"
+x = "load"
+y = "mean_s"
+[[figure]]
+id = "rows"
+title = "Table"
+table = { files = ["table.json"], columns = [{ head = "N", of = "users" }, { head = "X", of = "rates.x" }], printed = [["5", "1.23"], ["6", "2.00"]] }
 "#;
+const JSON: &str = r#"{ "schema": "offered.plan.table/1", "rows": [{ "users": 5, "rates": { "x": 1.2345 } }, { "users": 6, "rates": { "x": 1.9 } }] }"#;
 
 /// The description and the table in a folder, drawn.
-fn figures(description: &str, table: &str) -> Result<(TempDir, PathBuf), Error> {
+fn figures(description: &str, table: &str) -> Result<(TempDir, Document), Error> {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("load.toml");
+    let path = folder.path().join("page.toml");
     fs::write(&path, description).unwrap();
+    assert!(is_page(&path));
     fs::write(folder.path().join("table.csv"), table).unwrap();
-    let page = draw(&[path], folder.path())?;
-    Ok((folder, page))
+    fs::write(folder.path().join("table.json"), JSON).unwrap();
+    let document = document(&[path], folder.path(), None)?;
+    Ok((folder, document))
 }
 
 #[test]
-fn a_figure_is_a_picture_and_a_page_with_the_claim_and_the_table() {
-    let (folder, page) = figures(SHEET, TABLE).unwrap();
-    let page = fs::read_to_string(page).unwrap();
+fn a_figure_is_a_picture_with_the_claim_and_whether_it_holds() {
+    let (_, document) = figures(SHEET, TABLE).unwrap();
+    let page = html(&document).unwrap();
     for words in [
         "<h2>Response &#38; load</h2>",
         "<p>The paper: FCFS is &#60;slow&#62;.</p>",
@@ -49,10 +78,16 @@ fn a_figure_is_a_picture_and_a_page_with_the_claim_and_the_table() {
         "<data value=\"900\">900</data>",
         "500 to 1500",
         "<data value=\"2\">2</data>",
+        "1 of 1 hold",
+        "<p>Not made: it needs a database</p>",
+        "3 of 4 printed values agree in every digit",
+        "1.90 (printed 2.00)",
     ] {
         assert!(page.contains(words), "{words} is missing");
     }
-    let svg = fs::read_to_string(folder.path().join("load.svg")).unwrap();
+    let (name, chart) = document.charts().next().unwrap();
+    let svg = svg(chart).unwrap();
+    assert_eq!(name, "load-figure");
     for words in ["response (ms)", "FCFS, published", "limit"] {
         assert!(svg.contains(words), "{words} is missing");
     }
@@ -60,19 +95,31 @@ fn a_figure_is_a_picture_and_a_page_with_the_claim_and_the_table() {
 }
 
 #[test]
+fn a_column_can_make_series() {
+    let sheet = SHEET.replace("absent.csv", "table.csv");
+    let (_, document) = figures(&sheet, TABLE).unwrap();
+    let (_, chart) = document.charts().nth(1).unwrap();
+    let names: Vec<&str> = chart.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(names, ["fcfs", "ps"]);
+}
+
+#[test]
 fn errors_name_the_mistake() {
     // Text in the description, its replacement, and the error.
     let cases = [
         ("printed", "printid", "unknown field `printid`"),
-        ("title", "titel", "unknown field `titel`"),
+        ("title = \"Response", "titel = \"Response", "unknown field `titel`"),
         ("title = \"Response & load\"\n", "", "missing field `title`"),
-        ("\"log\"", "\"lag\"", "unknown variant `lag`, expected `linear` or `log`"),
+        ("load = 0.5 }", "load = 0.7 }", "check: no row with load = 0.7 among 0.5, 0.9"),
+        ("id = \"other\"", "id = \"load\"", "two figures have the id \"load\""),
+        ("not_made = \"it needs a database\"\n", "", "absent.csv: entity not found"),
+        ("\"log\"", "\"lag\"", "unknown variant `lag`, expected one of `linear`, `log`, `names`"),
         ("\"mean_s\"", "\"mean\"", "table.csv: no column \"mean\" among load, policy, mean_s, low_s, high_s"),
         ("\"fcfs\"", "\"lifo\"", "table.csv: series \"FCFS\": no row with policy = lifo among fcfs, ps"),
         ("\"load\"\ny", "\"policy\"\ny", "table.csv: row 1, column policy: \"fcfs\" is not a number"),
         ("x = \"load\"\n", "", "series \"FCFS\": `file` needs the column names `x` and `y`"),
         ("low = \"low_s\"\n", "", "series \"FCFS\": `low` and `high` must be given together"),
-        ("table.csv", "none.csv", "none.csv: No such file"),
+        ("table.csv", "none.csv", "none.csv: entity not found"),
         ("file = \"table.csv\"\n", "", "series \"FCFS\": columns need a `file`"),
         ("[1, 500]", "", "line \"limit\": needs two or more `points`, or a `slope`"),
     ];
@@ -91,17 +138,18 @@ fn errors_name_the_mistake() {
 fn a_line_is_correct_on_linear_and_logarithmic_axes() {
     let description = r#"
 title = "t"
+[[figure]]
+id = "l"
+title = "t"
 x = { label = "users", scale = "log" }
 y = { label = "rate" }
 series = [{ name = "s", printed = [[1, 1], [10000, 10000]] }]
 line = [{ name = "diagonal", slope = 1 }, { name = "falling", intercept = 10000, slope = -1 }]
 "#;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("l.toml");
-    fs::write(&path, description).unwrap();
-    let (chart, _) = draw::chart_and_section(&Description::read(&path).unwrap(), "l", &path, folder.path()).unwrap();
+    let (_, document) = figures(description, TABLE).unwrap();
+    let (_, chart) = document.charts().next().unwrap();
     let points = |i: usize| match &chart.series[i].shape {
-        offered_report::chart::Shape::Line(points) => points.clone(),
+        crate::chart::Shape::Line(points) => points.clone(),
         other => panic!("{other:?}"),
     };
     assert!(points(1).iter().all(|[x, y]| (x - y).abs() < 1e-6) && points(1).len() > 200);
@@ -110,25 +158,14 @@ line = [{ name = "diagonal", slope = 1 }, { name = "falling", intercept = 10000,
 }
 
 #[test]
-fn two_descriptions_with_one_name_are_an_error() {
-    let (folder, _) = figures(SHEET, TABLE).unwrap();
-    let path = folder.path().join("load.toml");
-    let error = draw(&[path.clone(), path], folder.path()).unwrap_err().to_string();
-    assert!(error.contains("another description is named load, too"), "{error}");
-}
-
-#[test]
 fn the_descriptions_of_the_studies_are_valid() {
     let studies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let mut read = 0;
     for study in fs::read_dir(studies).unwrap().map(|study| study.unwrap().path()).filter(|study| study.is_dir()) {
-        for file in fs::read_dir(study).unwrap().map(|file| file.unwrap().path()) {
-            let is_toml = file.extension().is_some_and(|extension| extension == "toml");
-            if is_toml && fs::read_to_string(&file).unwrap().starts_with("title = ") {
-                Description::read(&file).unwrap();
-                read += 1;
-            }
+        for file in fs::read_dir(study).unwrap().map(|file| file.unwrap().path()).filter(|file| is_page(file)) {
+            Page::read(&file).unwrap();
+            read += 1;
         }
     }
-    assert!(read >= 4, "{read}");
+    assert!(read >= 5, "{read}");
 }

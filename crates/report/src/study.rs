@@ -1,0 +1,160 @@
+//! The page of a study: figures and tables from its result files, each with the claim of the paper and whether it holds.
+//!
+//! A TOML file describes the page; `studies/README.md` documents the keys. Data are CSV files, or the JSON documents of
+//! `simulate`, `plan` and `sweep`.
+
+mod checks;
+mod description;
+mod draw;
+mod rows;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use crate::document::{Block, Cell, Document, Section, Table, headings};
+use checks::Outcome;
+use description::{Figure, Page};
+
+/// Maximum number of points of a figure that are also shown as a table; the page offers those of every figure as CSV.
+const MAX_ROWS: usize = 60;
+
+/// Why a page could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A description is not valid.
+    #[error("{}: {why}", path.display())]
+    Description {
+        /// The description.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A table lacks what a description refers to.
+    #[error("{}: {why}", path.display())]
+    Table {
+        /// The data file.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// No row of a table has the required values.
+    #[error("{}: {why}", path.display())]
+    NoRow {
+        /// The data file.
+        path: PathBuf,
+        /// The values.
+        why: String,
+    },
+}
+
+impl Error {
+    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { path: path.to_owned(), source }
+    }
+}
+
+/// Whether the file at `path` describes a page of a study: a TOML file with `[[figure]]`.
+pub fn is_page(path: &Path) -> bool {
+    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+    is_toml && fs::read_to_string(path).is_ok_and(|text| text.lines().any(|line| line.trim() == "[[figure]]"))
+}
+
+/// The document of the pages described in `paths`, one after another. Data files are relative to `folder`.
+///
+/// # Errors
+/// A description or a data file is invalid, or a data file is missing and its figure has no `not_made`.
+pub fn document(paths: &[PathBuf], folder: &Path, title: Option<&str>) -> Result<Document, Error> {
+    let (mut sections, mut overview, mut first_title) = (Vec::new(), Vec::new(), None);
+    for path in paths {
+        let page = Page::read(path)?;
+        for figure in &page.figure {
+            let (section, outcome) = made(figure, path, folder)?;
+            overview.push(vec![Cell::from(&figure.title), Cell::from(outcome.0), Cell::from(outcome.1)]);
+            sections.push(section);
+        }
+        first_title.get_or_insert(page.title);
+    }
+    let table =
+        Table { caption: String::new(), headings: headings(["figure or table", "state", "claims"]), rows: overview };
+    let contents = Section { blocks: vec![Block::Table(table)], ..section("contents", "Figures and tables") };
+    sections.insert(0, contents);
+    let title = title.map(str::to_owned).or(first_title).unwrap_or_default();
+    Ok(Document::new(title, sections, "The numbers are from the files next to this page."))
+}
+
+/// A section without content.
+fn section(id: &str, title: &str) -> Section {
+    Section {
+        id: id.to_owned(),
+        level: 2,
+        title: title.to_owned(),
+        intro: "",
+        book_page: None,
+        folded: false,
+        blocks: Vec::new(),
+    }
+}
+
+impl Figure {
+    /// `None` if there is no row for it, and the figure may lack some.
+    fn available<T>(&self, made: Result<T, Error>) -> Result<Option<T>, Error> {
+        match made {
+            Err(Error::NoRow { .. }) if self.not_made.is_some() => Ok(None),
+            made => made.map(Some),
+        }
+    }
+}
+
+/// The section of a figure, whether it was made, and how many of its claims hold.
+fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String, String)), Error> {
+    let mut section = section(&figure.id, &figure.title);
+    let paragraph = |head: &str, text: &str| Block::Paragraph(format!("{head}: {text}"));
+    section.blocks.extend(figure.claim.iter().map(|claim| paragraph("The paper", claim)));
+    let exists = |file: &PathBuf| folder.join(file).exists();
+    let missing = figure.files().find(|file| !exists(file));
+    let state = match (missing, &figure.not_made) {
+        (Some(file), None) => {
+            return Err(Error::File { path: folder.join(file), source: io::ErrorKind::NotFound.into() });
+        }
+        (_, Some(why)) if !figure.files().any(exists) && !figure.has_own_content() => {
+            section.blocks.push(paragraph("Not made", why));
+            return Ok((section, (format!("not made: {why}"), String::new())));
+        }
+        (Some(_), Some(why)) => {
+            section.blocks.push(paragraph("Not in full", why));
+            format!("in part: {why}")
+        }
+        (None, _) => "made".to_owned(),
+    };
+    section.blocks.extend(figure.found.iter().map(|found| paragraph("Here", found)));
+    let mut claims = Vec::new();
+    if let Some((chart, rows)) = draw::chart_and_rows(figure, path, folder)? {
+        section.blocks.push(Block::Chart(chart));
+        section.blocks.extend((rows.rows.len() <= MAX_ROWS).then_some(Block::Table(rows)));
+    }
+    if let Some(table) = figure.table.as_ref().filter(|table| table.files.iter().all(exists)) {
+        let (rows, printed) = rows::compared(table, path, folder)?;
+        section.blocks.push(Block::Table(rows));
+        claims.extend(printed);
+    }
+    let checks = figure.check.iter().filter(|check| check.files().all(exists));
+    let outcomes = checks.filter_map(|check| figure.available(check.outcome(folder)).transpose());
+    let outcomes = outcomes.collect::<Result<Vec<Outcome>, Error>>()?;
+    if !outcomes.is_empty() {
+        let hold = outcomes.iter().filter(|outcome| outcome.holds == Some(true)).count();
+        claims.push(format!("{hold} of {} hold", outcomes.len()));
+        section.blocks.push(Block::Table(checks::table(&outcomes)));
+    }
+    Ok((section, (state, claims.join("; "))))
+}
