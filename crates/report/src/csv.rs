@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn intervals_of_a_table_have_two_columns() {
-        let row = |name: &str, ends| vec![Cell::from(name), Cell::from(0.1234567), ends];
+        let row = |name: &str, ends| vec![Cell::from(name), Cell::from(0.123_456_7), ends];
         let rows = vec![row("=1", Cell::Interval(0.1, 0.2)), row("b", Cell::Empty)];
         let headings = document::headings(["run", "CoV", "95 %"]);
         let text = table(&document::Table { caption: String::new(), headings, rows });
