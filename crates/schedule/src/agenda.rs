@@ -358,9 +358,7 @@ impl Agenda {
         if self.end > Instant::ZERO {
             self.last = self.end + within;
         }
-        if let Some(merged) = &mut self.merged {
-            merged.finish(within);
-        }
+        self.merged = self.merged.map(|merged| Box::new(merged.finishing(within)));
         if let Some(SessionRule::Leaving(_, _, finish)) = &mut self.sessions {
             *finish = within;
         }
