@@ -166,7 +166,7 @@ impl Fields<'_, '_> {
             streams::set_number(nth, &mut event, self.number(STREAMS + nth)?);
         }
         streams::set_finish(&mut event, Some(self.text(FINISH)).filter(|name| !name.is_empty()));
-        streams::set_gaps(&mut event, Some(self.text(GAPS)));
+        streams::set_gaps(&mut event, self.text(GAPS));
         Ok(event)
     }
 }
