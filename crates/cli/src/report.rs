@@ -17,6 +17,7 @@ use offered_report::{InputDocument, Report, Run, document};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{json, out, readable};
+use crate::result_files::write;
 use crate::verify::{HostFlags, WindowFlags, expected::ExpectedFlags, reading, reading::FormatHints};
 use crate::{input_file, object_store};
 use outputs::Format;
@@ -156,11 +157,6 @@ fn charts(folder: &Path, report: &Report) -> Result<(), Failure> {
         let text = svg(chart).map_err(|error| Failure::stopped(format!("the chart {name}: {error}")))?;
         write(&folder.join(format!("{name}.svg")), &text)
     })
-}
-
-/// Writes a file; overwrites an existing one.
-pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
 }
 
 /// Writes a report with recorded exchanges; only its owner may read it, as `failed.jsonl`. Overwrites an existing file.
