@@ -12,12 +12,11 @@ use offered_verify::Validity;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{json, out, status};
-use crate::report;
 use crate::table::{Table, paragraph};
-use crate::verdict_lines;
+use crate::{report, result_files, verdict_lines};
 
 const AFTER: &str = "\
-The server is the one of `offered serve`, three of them on free ports of 127.0.0.1.
+The servers are three of `offered serve`, on free ports of 127.0.0.1.
 
 Examples:
   offered demo
@@ -49,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let models: Vec<Model> = measured.iter().map(|one| one.model.clone()).collect();
     if let Some(file) = &args.report {
         let runs = measured.iter().map(|Measured { workload, made, .. }| Run::of_made(made, workload));
-        report::write(file, &report::page(&Report::new(runs.collect::<Result<_, _>>()?))?)?;
+        result_files::write(file, &report::page(&Report::new(runs.collect::<Result<_, _>>()?))?)?;
         status!("wrote {}", file.display());
     }
     let valid = models.iter().all(|model| model.run.is_valid());

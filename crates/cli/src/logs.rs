@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use comparison::Discipline;
-use offered_base::Nanos;
+use offered_base::{InvalidValue, Nanos};
 use offered_experiment::log_models::{self, SiteModels};
 use offered_logs::document::{LogAnalysis, Messages, ModelComparison};
 use offered_logs::{
@@ -115,7 +115,7 @@ pub(crate) struct Args {
     /// Do not compare the system models; recommend partly-open
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
     no_compare: bool,
-    /// Maximum number of clients to follow; beyond, a random sample
+    /// Maximum number of clients to follow; of more, a random sample
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
     /// Number of reading threads [default: all cores]
@@ -205,7 +205,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         written.inspect_err(|_| drop(std::fs::remove_file(path))).map_err(of_logs)
     });
     let written = written.transpose()?;
-    let Site { found, others, reasons, warnings } = &site;
+    let Site { found, others, reasons, warnings, .. } = &site;
     if args.json {
         json(&site.document());
     } else {
@@ -223,7 +223,7 @@ fn trace_warnings(written: &TraceSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     if written.stand_ins + written.unfollowed > 0 {
         warnings.push(format!(
-            "the trace is not exact: {} entries are requests beyond the first 60000 and are replaced by the first of their label; {} entries are of clients beyond --max-clients, each a session of its own",
+            "the trace is not exact: {} entries are requests after the first 60000 and are replaced by the first of their label; {} entries are of clients above --max-clients, each a session of its own",
             written.stand_ins, written.unfollowed
         ));
     }
@@ -237,6 +237,8 @@ fn trace_warnings(written: &TraceSummary) -> Vec<String> {
 /// The analysis of the logs of one site.
 struct Site {
     found: Findings,
+    /// The system models; an error if the log has no rate.
+    models: Result<SiteModels, InvalidValue>,
     /// The three system models, if they were compared.
     others: Option<ModelComparison>,
     /// The reasons of the recommendation.
@@ -264,9 +266,10 @@ impl Site {
         for complaint in &found.parse_errors {
             status!("warning: unreadable: {complaint}");
         }
+        let models = SiteModels::new(&found, args.load);
         let (others, not_compared) = match args.no_compare {
             true => (None, None),
-            false => match compared(args, &found) {
+            false => match compared(args, &models) {
                 Ok(others) => (Some(others), None),
                 Err(why) => (None, Some(why.to_string())),
             },
@@ -278,7 +281,7 @@ impl Site {
         let mut warnings: Vec<String> = found.warnings.iter().map(messages::doubt).collect();
         warnings.extend(others.iter().flat_map(|others| others.warnings.clone()));
         warnings.extend(not_compared.map(|error| format!("the system models could not be compared: {error}")));
-        Ok(Self { found, others, reasons, warnings })
+        Ok(Self { found, models, others, reasons, warnings })
     }
 
     /// The JSON document.
@@ -296,20 +299,23 @@ impl Site {
             true => Discipline::Ps,
             false => args.discipline[0],
         };
-        let models = SiteModels::new(&self.found, args.load)?;
+        let models = self.models.as_ref().map_err(Clone::clone)?;
         let workload = models.workload(&self.found, model, discipline.into())?;
         Ok(self.found.workload_text(&workload))
     }
 }
 
 /// Compares the three system models; shows a status line on a terminal.
-fn compared(args: &Args, found: &Findings) -> Result<ModelComparison, offered_experiment::Error> {
+fn compared(
+    args: &Args,
+    models: &Result<SiteModels, InvalidValue>,
+) -> Result<ModelComparison, offered_experiment::Error> {
     let shown = !args.quiet && std::io::stderr().is_terminal();
     if shown {
         status!(no newline: "comparing the three system models (skip with --no-compare) ...");
     }
     let disciplines: Vec<log_models::Discipline> = args.discipline.iter().map(|one| (*one).into()).collect();
-    let others = SiteModels::new(found, args.load).map_err(Into::into).and_then(|models| models.compare(&disciplines));
+    let others = models.as_ref().map_err(|why| why.clone().into()).and_then(|models| models.compare(&disciplines));
     if shown {
         status!(no newline: "\r\u{1b}[K");
     }

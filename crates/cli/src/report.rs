@@ -18,6 +18,7 @@ use offered_report::{InputDocument, Report, Run, csv, document, study};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{json, out, readable};
+use crate::result_files::write;
 use crate::verify::{HostFlags, WindowFlags, expected::ExpectedFlags, reading, reading::FormatHints};
 use crate::{input_file, object_store};
 use outputs::Format;
@@ -198,11 +199,6 @@ fn parts(args: &Args, document: &Document) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Writes a file; overwrites an existing one.
-pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
 }
 
 /// Writes a report with recorded exchanges; only its owner may read it, as `failed.jsonl`. Overwrites an existing file.

@@ -58,20 +58,25 @@ impl ResultFiles {
         report: impl FnOnce() -> Result<Report, Failure>,
     ) -> Result<(), Failure> {
         if let Some(path) = self.json.as_ref().filter(|_| !self.prints_json()) {
-            crate::report::write(path, &format!("{}\n", output::readable(document)))?;
+            write(path, &format!("{}\n", output::readable(document)))?;
         }
         if !self.needs_report() {
             return Ok(());
         }
         let report = report()?;
         if let Some(path) = &self.junit {
-            crate::report::write(path, &junit(&report).map_err(Failure::stopped)?)?;
+            write(path, &junit(&report).map_err(Failure::stopped)?)?;
         }
         if let Some(path) = &self.markdown {
-            crate::report::write(path, &markdown(&report))?;
+            write(path, &markdown(&report))?;
         }
         Ok(())
     }
+}
+
+/// Writes a file; overwrites an existing one.
+pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
 }
 
 /// Whether the file can be written. Leaves an existing file unchanged and no new one behind.

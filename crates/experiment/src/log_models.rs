@@ -3,6 +3,8 @@
 mod trials;
 mod written;
 
+use std::cell::RefCell;
+
 use offered_base::{InvalidValue, Nanos, Rate};
 use offered_distributions::Distribution;
 use offered_logs::document::{ModelComparison, ModelResponses, RatioEstimate, ResponseEstimate, TimeEstimate};
@@ -71,6 +73,8 @@ pub struct SiteModels {
     length: Length,
     think: Distribution,
     users: u64,
+    /// The systems that were built.
+    systems: RefCell<Vec<((System, Discipline), Workload)>>,
 }
 
 impl SiteModels {
@@ -89,6 +93,7 @@ impl SiteModels {
             length: found.length()?,
             users: (rate * think.mean() + load).round().clamp(2.0, MAX_USERS) as u64,
             think,
+            systems: RefCell::default(),
         })
     }
 
@@ -98,6 +103,16 @@ impl SiteModels {
     /// # Errors
     /// The model cannot have this rate or load.
     pub fn system(&self, model: System, discipline: Discipline) -> Result<Workload, Error> {
+        let key = (model, discipline);
+        if let Some((_, system)) = self.systems.borrow().iter().find(|(known, _)| *known == key) {
+            return Ok(system.clone());
+        }
+        let system = self.build(model, discipline)?;
+        self.systems.borrow_mut().push((key, system.clone()));
+        Ok(system)
+    }
+
+    fn build(&self, model: System, discipline: Discipline) -> Result<Workload, Error> {
         let warm_up_s = JOBS as f64 / 10.0 / self.rate;
         if warm_up_s > LONGEST_WARM_UP_S {
             return Err(InvalidValue::new(format!("{:.3e} requests per second are too few", self.rate)).into());

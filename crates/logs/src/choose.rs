@@ -14,10 +14,20 @@
 use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
-use crate::document::RatioEstimate;
-
 /// Maximum relative difference of two figures that count as similar.
 pub const SIMILARITY_TOLERANCE: f64 = 0.1;
+
+/// A ratio with its 95 % confidence interval. Numerator and denominator are uncertain, unless formulas give them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RatioEstimate {
+    /// The ratio.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
 
 /// Result of the rule of thumb in Schroeder et al. (2006).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@ use offered_events::document::{self, Schema};
 use offered_schedule::System;
 use serde::{Deserialize, Serialize};
 
+pub use crate::choose::RatioEstimate;
 use crate::choose::RecommendationReason;
 use crate::findings::{Figures, Findings};
 
@@ -141,18 +142,6 @@ pub struct TimeEstimate {
     pub high_s: f64,
     /// Whether a formula gives the time; then the interval is a point.
     pub exact: bool,
-}
-
-/// A ratio with its 95 % confidence interval. Numerator and denominator are uncertain, unless formulas give them.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RatioEstimate {
-    /// The ratio.
-    pub value: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end of its interval.
-    pub high: f64,
 }
 
 /// Texts of a document.

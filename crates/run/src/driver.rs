@@ -10,6 +10,7 @@ use offered_workload::attempts::{AttemptTracker, Resend};
 use offered_workload::{Late, Mix};
 
 use crate::Sink;
+use crate::in_flight::InFlight;
 use crate::live::{Counts, LiveCounters};
 use crate::transport::Transport;
 
@@ -37,8 +38,8 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) late: Late,
     /// The end of the schedule: requests are scheduled from 0 up to here.
     pub(crate) end: Instant,
-    /// Maximum number of requests in flight.
-    pub(crate) in_flight: u64,
+    /// The requests in flight and their limits, by target.
+    pub(crate) in_flight: InFlight,
     /// The number of this thread in the whole run.
     pub(crate) worker: u16,
     /// The sequence number of the first request of this thread, and the increment from one to the next: the number of
@@ -134,14 +135,14 @@ impl<T: Transport> Driver<'_, T> {
             let sequence = self.numbering.0 + state.counts.requests * self.numbering.1;
             state.counts.requests += 1;
             state.counts.in_flight += 1;
+            let exceeded = self.in_flight.start(label);
             let not_sent_reason = match self.late {
                 // At a rate far above what can be sent, the run would otherwise never end.
                 _ if now > self.end + GRACE_PERIOD => Some(Reason::RunOver),
                 Late::Skip(limit) if launch.intended.until(now) > limit => {
                     Some(Reason::Late(launch.intended.until(now)))
                 }
-                _ if state.counts.in_flight > self.in_flight => Some(Reason::InFlight(self.in_flight)),
-                _ => None,
+                _ => exceeded.map(Reason::InFlight),
             };
             now = match not_sent_reason {
                 None => {
@@ -207,6 +208,7 @@ impl<T: Transport> Driver<'_, T> {
                 self.transport.close_session(event.session);
             }
             state.counts.in_flight -= 1;
+            self.in_flight.end(event.label);
             if state.counts.ok + state.counts.failed == 0 && event.outcome != Outcome::Unsent {
                 self.live.record_first(&event);
             }

@@ -18,6 +18,7 @@ use offered_workload::{Policies, Priority, Target, WaitMode};
 
 use crate::driver::Driver;
 use crate::halt::{End, Halt, Halted};
+use crate::in_flight::InFlight;
 use crate::live::{Counts, LiveCounters, looks_like_tls};
 use crate::policies::PolicySwitcher;
 use crate::script::{self, Script};
@@ -462,9 +463,9 @@ impl Generator {
         setup.connect(ThreadResources {
             poller: Poller::new()?,
             worker: self.worker(thread) as u16,
-            connections: self.limit(thread, self.workload.target().and_then(Target::connections)),
+            connections: self.workload.target().and_then(Target::connections).map(|limit| self.part(thread, limit)),
             is_single: false,
-            part_of_pool: &|connections| self.limit(thread, Some(connections)).unwrap_or(0),
+            part_of_pool: &|connections| self.part(thread, connections),
             spin: self.spin(),
             limits: self.workload.time_limits(),
             stop: &self.stop,
@@ -483,7 +484,6 @@ impl Generator {
         transport: T,
         sink: &mut dyn Sink,
     ) -> ThreadStats {
-        let in_flight = self.limit(thread, self.workload.target().and_then(Target::in_flight));
         let used = thread_cpu_time();
         let workers = self.share.parts() * u64::from(self.threads);
         let first = self.worker(thread) + agenda.skipped() * workers;
@@ -492,7 +492,7 @@ impl Generator {
             mix: self.workload.mix(),
             late: self.workload.late(),
             end: self.workload.last(),
-            in_flight: in_flight.map_or(u64::MAX, u64::from),
+            in_flight: InFlight::new(&self.workload, |limit| self.part(thread, limit)),
             worker: self.worker(thread) as u16,
             numbering: (first, workers),
             transport,
@@ -513,9 +513,9 @@ impl Generator {
     }
 
     /// The part of `limit` that this thread gets. The parts of all threads add up to the limit.
-    fn limit(&self, thread: u16, limit: Option<u32>) -> Option<u32> {
+    fn part(&self, thread: u16, limit: u32) -> u32 {
         let (threads, thread) = (u32::from(self.threads), u32::from(thread));
-        limit.map(|limit| limit / threads + u32::from(thread < limit % threads))
+        limit / threads + u32::from(thread < limit % threads)
     }
 }
 

@@ -34,6 +34,7 @@ mod error;
 mod event_stream;
 mod generator;
 mod halt;
+mod in_flight;
 mod live;
 mod message;
 mod observer;

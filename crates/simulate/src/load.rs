@@ -14,7 +14,8 @@ use offered_workload::Workload;
 use crate::Error;
 use crate::drive::ServiceDemands;
 use crate::modelled_server::ModelledServer;
-use crate::simulation::{Stop, offered_load, simulate, times};
+use crate::result::Stop;
+use crate::simulation::{offered_load, simulate, times};
 
 /// Minimum jobs per trial of the search. Near the solution, trials grow by up to a factor of five until the load is
 /// precise enough.

@@ -3,7 +3,7 @@
 use offered_events::note::SimulationWarning;
 
 use crate::heavy_tail::MeanInterval;
-use crate::simulation::{SimulationResult, Stop};
+use crate::result::{SimulationResult, Stop};
 
 /// All warnings that apply to this result; `little` is the ratio of the mean response by Little's law to that of completed jobs.
 pub(crate) fn of(answer: &SimulationResult, stop: Stop, little: f64) -> Vec<SimulationWarning> {

@@ -401,15 +401,18 @@ fn scan_groups<R: ChunkReader + 'static>(
     let columns: Vec<_> = COLUMNS[..columns.len()].iter().enumerate().filter(|(_, kind)| is_requested(kind)).collect();
     let mut events = Vec::new();
     for group in 0..file.num_row_groups() {
-        scan_group(&*file.get_row_group(group)?, &columns, &mut events, labels, visit)?;
+        let max_gaps = size.max(MIN_UNCOMPRESSED);
+        scan_group(&*file.get_row_group(group)?, &columns, max_gaps, &mut events, labels, visit)?;
     }
     Ok(())
 }
 
-/// Scans these columns of a row group, each with its number. `events` is a reused buffer.
+/// Scans these columns of a row group, each with its number; the gaps of a thousand events have at most `max_gaps` bytes. `events` is a
+/// reused buffer.
 fn scan_group(
     group: &dyn RowGroupReader,
     columns: &[(usize, &'static ColumnSpec)],
+    max_gaps: u64,
     events: &mut Vec<Event>,
     labels: &mut Labels,
     visit: &mut dyn FnMut(&[Event]),
@@ -432,7 +435,7 @@ fn scan_group(
         // Every scanned column is set in every row.
         events.resize(rows, Event::at(Instant::ZERO));
         for (kind, reader) in &mut readers {
-            kind.fill(reader, events, labels)?;
+            kind.fill(reader, events, labels, max_gaps)?;
         }
         visit(events);
         left -= rows;
@@ -449,8 +452,8 @@ enum Reader {
 }
 
 impl ColumnSpec {
-    /// Sets this column in all events, from the next values of `reader`.
-    fn fill(&self, reader: &mut Reader, events: &mut [Event], labels: &mut Labels) -> Result<()> {
+    /// Sets this column in all events, from the next values of `reader`; the gaps of all these events have at most `max_gaps` bytes.
+    fn fill(&self, reader: &mut Reader, events: &mut [Event], labels: &mut Labels, max_gaps: u64) -> Result<()> {
         use ColumnReader::{BoolColumnReader, ByteArrayColumnReader, Int32ColumnReader, Int64ColumnReader};
         let reader = match reader {
             Reader::Names(names) => return self.name(names, events, labels),
@@ -479,7 +482,18 @@ impl ColumnSpec {
                 each(reader, events, |e, name| streams::set_finish(e, name.map(ByteArray::data)))
             }
             (Field::Gaps, ByteArrayColumnReader(reader)) => {
-                each(reader, events, |e, gaps| streams::set_gaps(e, gaps.map(ByteArray::data)))
+                // A dictionary page may repeat one long text for each event.
+                let mut size = 0;
+                each(reader, events, |e, gaps| {
+                    let gaps = gaps.map_or(&[][..], ByteArray::data);
+                    size += gaps.len() as u64;
+                    streams::set_gaps(e, if size <= max_gaps { gaps } else { &[] });
+                })?;
+                if size > max_gaps {
+                    let why = format!("the gaps of {} streams have {size} bytes, more than the file", events.len());
+                    return Err(ParquetError::General(format!("{why}; it is not from offered")));
+                }
+                Ok(())
             }
             (Field::Error, ByteArrayColumnReader(reader)) => each(reader, events, |e, why| {
                 let text = |why: &ByteArray| Reason::read(&String::from_utf8_lossy(bounded(why.data())));

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
@@ -37,8 +38,28 @@ pub struct Measurements<'a> {
     to: Instant,
     /// Whether the recording is only one worker's share of a run.
     is_share: bool,
-    /// The scenarios of the run with the verdict on each, as far as they are known.
-    scenarios: Option<(&'a Scenarios, &'a [Verdict])>,
+    /// The scenarios of the run, as far as they are known.
+    scenarios: Option<MeasuredScenarios<'a>>,
+}
+
+/// The scenarios of a run with the verdict on each, as far as they are known, and their recordings once a metric has needed them.
+#[derive(Clone)]
+struct MeasuredScenarios<'a> {
+    scenarios: &'a Scenarios,
+    verdicts: &'a [Verdict],
+    recordings: Arc<[OnceLock<Recording>]>,
+}
+
+impl MeasuredScenarios<'_> {
+    /// The recording of the scenario with this number.
+    fn recording(&self, whole: &Recording, number: usize) -> io::Result<&Recording> {
+        let recording = &self.recordings[number];
+        if recording.get().is_none() {
+            // Another thread may have set the same meanwhile.
+            let _ = recording.set(recording_of(whole, self.scenarios, number)?);
+        }
+        Ok(recording.get().expect("it was set"))
+    }
 }
 
 impl<'a> Measurements<'a> {
@@ -75,18 +96,24 @@ impl<'a> Measurements<'a> {
     /// Adds the scenarios of the run with the verdict on each, so that a metric may be that of a scenario.
     #[must_use]
     pub fn with_scenarios(self, scenarios: Option<&'a Scenarios>, verdicts: &'a [Verdict]) -> Self {
-        Self { scenarios: scenarios.map(|scenarios| (scenarios, verdicts)), ..self }
+        let measured = |scenarios: &'a Scenarios| MeasuredScenarios {
+            scenarios,
+            verdicts,
+            recordings: scenarios.all().iter().map(|_| OnceLock::new()).collect(),
+        };
+        Self { scenarios: scenarios.map(measured), ..self }
     }
 
     /// The same metric of the scenario with this name; `None` if there is none.
     fn of_scenario(&self, name: &str, metric: &Metric) -> io::Result<Option<Estimate>> {
-        let Some((scenarios, verdicts)) = self.scenarios else { return Ok(None) };
-        let Some(number) = scenarios.all().iter().position(|scenario| scenario.name == name) else { return Ok(None) };
-        let (scenario, recording) = (&scenarios.all()[number], recording_of(self.recording, scenarios, number)?);
-        let gaps = verdicts.get(number).map_or(&[][..], |verdict| &verdict.gaps);
+        let Some(measured) = &self.scenarios else { return Ok(None) };
+        let all = measured.scenarios.all();
+        let Some(number) = all.iter().position(|scenario| scenario.name == name) else { return Ok(None) };
+        let (scenario, recording) = (&all[number], measured.recording(self.recording, number)?);
+        let gaps = measured.verdicts.get(number).map_or(&[][..], |verdict| &verdict.gaps);
         let from = self.from.earlier(scenario.start);
         let to = self.to.earlier(scenario.start).min(Instant::ZERO + scenario.duration).max(from);
-        let own = Measurements { recording: &recording, gaps, from, to, scenarios: None, ..self.clone() };
+        let own = Measurements { recording, gaps, from, to, scenarios: None, ..self.clone() };
         own.estimate(&Metric { label: None, ..metric.clone() })
     }
 

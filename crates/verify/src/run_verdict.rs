@@ -18,7 +18,8 @@ use crate::finding::Strictness;
 use crate::generator_error::{BunchingCounts, GeneratorError, NOTICEABLE_MS, bunching_window};
 use crate::incomplete::Incomplete;
 use crate::judge::Observed;
-use crate::not_sent::{NotSent, not_sent};
+use crate::not_sent::NotSent;
+use crate::not_sent::groups::not_sent;
 use crate::pattern::{self, Classification};
 use crate::queue::{Users, queue};
 use crate::reading::MeasuredReading;
@@ -29,6 +30,7 @@ use crate::stream::Stream;
 use crate::tables::Tables;
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::token_metrics::TokenMetrics;
+use crate::verdict::warning_kind::SATURATED;
 use crate::verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, ReadingLateness,
     RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
@@ -205,7 +207,31 @@ impl<'a> Measured<'a> {
         let badly_sent = self.is_badly_sent(&failed, !excused.is_empty())?;
         let is_late = badly_sent || !late_reading.is_empty();
         let only_late = is_late && failed.iter().all(|of| badly_sent && of.check.depends_on_send_times());
-        Ok(Arrivals { poisson, against_expected, classification, excused, badly_sent, is_late, only_late })
+        let other_schedule = (!badly_sent && self.has_other_schedule(&failed)?).then_some(WarningKind::OtherSchedule);
+        Ok(Arrivals {
+            poisson,
+            against_expected,
+            classification,
+            excused,
+            badly_sent,
+            is_late,
+            only_late,
+            other_schedule,
+        })
+    }
+
+    /// Whether checks failed because the recording has another schedule than that of the run's workload. For a run of one worker: clocks of
+    /// several may differ.
+    fn has_other_schedule(&self, failed: &[&Finding]) -> io::Result<bool> {
+        let Self { scope, criteria, .. } = self;
+        let recording = scope.recording;
+        let is_known =
+            criteria.is_own_workload && recording.intent_known && recording.nodes.len() < 2 && !self.has_gaps();
+        let by_schedule = failed.iter().all(|finding| finding.check.compares_with_theory()) && !failed.is_empty();
+        match criteria.schedule.as_ref().filter(|_| is_known && by_schedule) {
+            Some(schedule) => Ok(!schedule.is_recorded(*scope)?),
+            None => Ok(false),
+        }
     }
 
     /// Whether requests are missing between those that are judged.
@@ -254,7 +280,7 @@ impl<'a> Measured<'a> {
     /// All warnings, except that the order of requests is uncertain.
     fn warnings(&self, arrivals: &Arrivals, stalled: Option<&Stalls>) -> Vec<WarningKind> {
         let Self { criteria, queue, not_sent, .. } = self;
-        let Arrivals { classification, excused, badly_sent, .. } = arrivals;
+        let Arrivals { classification, excused, badly_sent, other_schedule, .. } = arrivals;
         let recording = self.scope.recording;
         let (generator, has_gaps) = (recording.generator.as_ref(), self.has_gaps());
         let mut all: Vec<WarningKind> = warnings::of_saturation(recording).into_iter().collect();
@@ -279,9 +305,10 @@ impl<'a> Measured<'a> {
         all.extend(streams.map(WarningKind::Streams));
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
+        all.extend(other_schedule.clone());
         all.extend(warnings::of_early(self.counts.early));
         all.extend(generator.into_iter().flat_map(warnings::of_generator));
-        all.extend(policies::warning(recording));
+        all.extend(policies::results::warning(recording));
         all
     }
 }
@@ -301,6 +328,8 @@ struct Arrivals {
     is_late: bool,
     /// Whether that is all that is wrong.
     only_late: bool,
+    /// The warning that the schedule is that of another workload.
+    other_schedule: Option<WarningKind>,
 }
 
 /// The failed findings. Tests of a Poisson process count only if one is specified.
@@ -358,6 +387,7 @@ impl Judged {
             reading: measured.reading.as_ref(),
             generator_error: error.filter(|_| only_late || validity != Validity::Invalid),
             thresholds_unaffected: is_late && thresholds.all_unaffected(),
+            other_schedule: arrivals.other_schedule.as_ref(),
             order_uncertain: order_uncertain.as_ref(),
         };
         let incomplete = measured.incomplete.clone();
@@ -421,7 +451,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         generator_error: measured.generator_error,
         queue: measured.queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
-        policies: policies::policies(scope.recording, criteria, &judged.window)?,
+        policies: policies::results::policies(scope.recording, criteria, &judged.window)?,
         twin: None,
         server_side: None,
         thresholds: Vec::new(),
@@ -442,7 +472,7 @@ fn limits(criteria: &Criteria) -> Limits {
         cov_percent: 100.0 * criteria.cov_tolerance,
         lateness_p99_ms: criteria.late_after.as_millis_f64(),
         not_sent_percent: 100.0 * judge::MAX_UNSENT_SHARE,
-        busy_percent: 100.0 * judge::SATURATED,
+        busy_percent: 100.0 * SATURATED,
         generator_error_percent: 100.0 * criteria.generator_error_tolerance,
         generator_error_ms: NOTICEABLE_MS,
     }

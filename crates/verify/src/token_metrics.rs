@@ -9,8 +9,7 @@ use offered_stats::values::{Sorted, Values};
 use offered_workload::Goodput;
 use serde::{Deserialize, Serialize};
 
-use crate::tables::time_stats;
-use crate::verdict::TimeStats;
+use crate::verdict::statistics::TimeStats;
 
 /// From this share of chunks that were read together on, gaps are unknown too often.
 const MAX_COALESCED: f64 = 0.01;
@@ -188,7 +187,7 @@ impl StreamWarning {
     pub(crate) fn fix(&self) -> &'static str {
         match self {
             Self::Coalesced { .. } | Self::ReadLate { .. } => {
-                "add threads, divide the load among machines, or reserve cores for the generator"
+                "add threads, divide the load between machines, or reserve cores for the generator"
             }
             Self::PromptLength { .. } => {
                 "set words_per_token and overhead_tokens of the prompt, or run `offered llm`, which measures them"
@@ -303,7 +302,7 @@ impl TokenCollector {
             [self.ttft, self.ttfa, self.tpot, self.gap, self.itl, self.response].map(Values::sorted);
         let [read_ttft, read_tpot] = [self.read_ttft, self.read_tpot].map(Values::sorted);
         let row = |name: &str, values: &Sorted<i64>| {
-            Some(time_stats(name.to_owned(), &values.summary(1e6)?, judged.as_secs_f64() * 1e3, None))
+            Some(TimeStats::of(name.to_owned(), &values.summary(1e6)?, judged.as_secs_f64() * 1e3, None))
         };
         let answers = row("ttfa", &ttfa).filter(|_| self.has_other_answers);
         let rows = [row("ttft", &ttft), answers, row("tpot", &tpot), row("gap", &gap), row("itl", &itl)];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Sessions, Workload};
+use super::{Request, Sessions, Workload};
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Instant;
 use offered_schedule::flow::{Decide, Flows, OnFailure};
@@ -47,44 +47,59 @@ impl Workload {
 
     /// The first request of [`walk`](Self::walk).
     pub fn walk_from(&self, session: u64) -> (Launch, u16) {
-        if let Some((scenario, own)) = self.scenario_of(session) {
-            let (launch, label) = scenario.walk_from(own);
-            return (Launch { session, ..launch }, label);
-        }
-        let place = self.flows().map_or(0, |flows| flows.enter(self.0.seed, session, 0));
-        let step = self.next_weighted(0).unwrap_or_default();
-        self.walked(Launch { intended: Instant::ZERO, session, step, place, visit: Visit::FIRST })
+        let walk = self.walk_of(session);
+        let place = walk.flows.map_or(0, |flows| flows.enter(walk.seed, walk.session, 0));
+        let step = walk.next_weighted(0).unwrap_or_default();
+        walk.labelled(Launch { intended: Instant::ZERO, session, step, place, visit: Visit::FIRST })
     }
 
     /// The request of a walk after `launch`, where `decide` decides conditions; `None`: that was the last.
     pub fn walk_on(&self, launch: Launch, decide: Decide<'_>) -> Option<(Launch, u16)> {
         let Launch { session, step, place, visit, .. } = launch;
-        if let Some((scenario, own)) = self.scenario_of(session) {
-            let (launch, label) = scenario.walk_on(Launch { session: own, ..launch }, decide)?;
-            return Some((Launch { session, ..launch }, label));
-        }
-        let (step, place) = match self.flows() {
-            Some(flows) => (step + 1, flows.next(self.0.seed, session, step, place, decide)?),
-            None => (self.next_weighted(step + 1)?, 0),
+        let walk = self.walk_of(session);
+        let (step, place) = match walk.flows {
+            Some(flows) => (step + 1, flows.next(walk.seed, walk.session, step, place, decide)?),
+            None => (walk.next_weighted(step + 1)?, 0),
         };
-        Some(self.walked(Launch { step, place, visit: visit.continued(), ..launch }))
+        Some(walk.labelled(Launch { step, place, visit: visit.continued(), ..launch }))
     }
 
-    /// The scenario of a session of the run, and the number of the session in it; `None` without scenarios.
-    fn scenario_of(&self, session: u64) -> Option<(Self, u64)> {
-        let (number, own) = self.scenarios()?.split(session);
-        Some((self.scenario(number)?, own))
+    /// What the walk of a session of the run depends on.
+    fn walk_of(&self, session: u64) -> Walk<'_> {
+        let requests = &self.0.requests[..];
+        let whole = Walk { seed: self.0.seed, session, flows: self.flows(), requests, weights: None };
+        self.scenarios().map_or(whole, |scenarios| {
+            let (number, session) = scenarios.split(session);
+            let scenario = &scenarios.all()[number];
+            let (seed, flows) = (scenarios.seed(self.0.seed, number), scenario.sessions.flows());
+            Walk { seed, session, flows, requests, weights: Some(&scenario.weights) }
+        })
     }
+}
 
+/// What the walk of a session depends on: of its scenario, if there are several.
+struct Walk<'a> {
+    seed: Seed,
+    /// The number of the session in its scenario.
+    session: u64,
+    flows: Option<&'a Arc<Flows>>,
+    requests: &'a [Request],
+    /// The weights of the requests in the scenario; `None`: their own.
+    weights: Option<&'a [f64]>,
+}
+
+impl Walk<'_> {
     /// The first step from `step` for a request that has a weight; others are those of other scenarios. Flows have steps of their own.
     fn next_weighted(&self, step: u32) -> Option<u32> {
-        let requests = self.0.requests.iter().enumerate().skip(step as usize);
-        let mut weighted = requests.filter(|(_, request)| self.flows().is_some() || request.weight > 0.0);
-        weighted.next().map(|(number, _)| number as u32)
+        let own = |number: usize| self.weights.and_then(|weights| weights.get(number)).copied();
+        let weight = |number: usize| own(number).unwrap_or(self.requests[number].weight);
+        let mut steps = step as usize..self.requests.len();
+        steps.find(|number| self.flows.is_some() || weight(*number) > 0.0).map(|number| number as u32)
     }
 
-    fn walked(&self, launch: Launch) -> (Launch, u16) {
-        (launch, self.flows().map_or(launch.step as u16, |flows| flows.request(launch.place)))
+    /// A request of the walk, with the number of its label.
+    fn labelled(&self, launch: Launch) -> (Launch, u16) {
+        (launch, self.flows.map_or(launch.step as u16, |flows| flows.request(launch.place)))
     }
 }
 

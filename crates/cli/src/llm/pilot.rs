@@ -7,7 +7,7 @@ use offered_events::{Event, Exchange, Outcome, RunId};
 use offered_experiment::{WorkloadSource, trace_sessions};
 use serde_json::Value;
 
-use super::workload::Draft;
+use super::workload::{Draft, Lengths};
 use crate::failure::Failure;
 use crate::input_file;
 
@@ -16,42 +16,21 @@ const REQUESTS: u64 = 4;
 const WORDS: &str = "uniform:16..512";
 const TOKENS: &str = "constant:1";
 
-/// How the server counts the words of a prompt.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Lengths {
-    pub(super) words_per_token: f64,
-    pub(super) overhead_tokens: u32,
-}
-
-impl Default for Lengths {
-    /// A word is a token, and the server adds none.
-    fn default() -> Self {
-        Self { words_per_token: 1.0, overhead_tokens: 0 }
+/// The line through prompts of these numbers of words and tokens, by least squares. The defaults if they do not determine one.
+fn fitted(prompts: &[(f64, f64)]) -> Lengths {
+    let n = prompts.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| prompts.iter().map(of).sum::<f64>() / n;
+    let (words, tokens) = (mean(|prompt| prompt.0), mean(|prompt| prompt.1));
+    let spread: f64 = prompts.iter().map(|prompt| (prompt.0 - words).powi(2)).sum();
+    let together: f64 = prompts.iter().map(|prompt| (prompt.0 - words) * (prompt.1 - tokens)).sum();
+    let tokens_per_word = together / spread;
+    if !tokens_per_word.is_finite() || tokens_per_word <= 0.0 {
+        return Lengths::default();
     }
-}
-
-impl Lengths {
-    /// As a message.
-    pub(super) fn text(&self) -> String {
-        format!("{:.3} words per token, {} tokens added to each prompt", self.words_per_token, self.overhead_tokens)
-    }
-
-    /// The line through prompts of these numbers of words and tokens, by least squares. The defaults if they do not determine one.
-    fn of(prompts: &[(f64, f64)]) -> Self {
-        let n = prompts.len() as f64;
-        let mean = |of: fn(&(f64, f64)) -> f64| prompts.iter().map(of).sum::<f64>() / n;
-        let (words, tokens) = (mean(|prompt| prompt.0), mean(|prompt| prompt.1));
-        let spread: f64 = prompts.iter().map(|prompt| (prompt.0 - words).powi(2)).sum();
-        let together: f64 = prompts.iter().map(|prompt| (prompt.0 - words) * (prompt.1 - tokens)).sum();
-        let tokens_per_word = together / spread;
-        if !tokens_per_word.is_finite() || tokens_per_word <= 0.0 {
-            return Self::default();
-        }
-        let overhead = (tokens - tokens_per_word * words).round().max(0.0);
-        // As many digits as the workload needs.
-        let words_per_token = (1e4 / tokens_per_word).round() / 1e4;
-        Self { words_per_token, overhead_tokens: overhead as u32 }
-    }
+    let overhead = (tokens - tokens_per_word * words).round().max(0.0);
+    // As many digits as the workload needs.
+    let words_per_token = (1e4 / tokens_per_word).round() / 1e4;
+    Lengths { words_per_token, overhead_tokens: overhead as u32 }
 }
 
 /// The first model that the server lists.
@@ -76,7 +55,7 @@ pub(super) fn lengths(draft: &Draft) -> Result<Lengths, Failure> {
             "the server does not count tokens (usage, stream_options.include_usage); add --no-pilot",
         ));
     }
-    Ok(Lengths::of(&prompts))
+    Ok(fitted(&prompts))
 }
 
 /// Sends one request after another.
@@ -108,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_line_through_the_counted_prompts() {
-        let of = |prompts: &[(f64, f64)]| Lengths::of(prompts);
+        let of = fitted;
         let line = of(&[(16.0, 32.0), (100.0, 137.0), (512.0, 652.0)]);
         assert_eq!(line, Lengths { words_per_token: 0.8, overhead_tokens: 12 });
         assert_eq!(of(&[(16.0, 16.0), (512.0, 512.0)]), Lengths::default());

@@ -6,13 +6,33 @@ use serde_json::{Value, json};
 use toml_edit::{InlineTable, value};
 
 use super::Args;
-use super::pilot::Lengths;
 use crate::failure::Failure;
 
 /// A response may wait long in the queue of a server.
 const RESPONSE_TIMEOUT: &str = "10m";
 /// A model name that no server has.
 const UNKNOWN_MODEL: &str = "model";
+
+/// How the server counts the words of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Lengths {
+    pub(super) words_per_token: f64,
+    pub(super) overhead_tokens: u32,
+}
+
+impl Default for Lengths {
+    /// A word is a token, and the server adds none.
+    fn default() -> Self {
+        Self { words_per_token: 1.0, overhead_tokens: 0 }
+    }
+}
+
+impl Lengths {
+    /// As a message.
+    pub(super) fn text(&self) -> String {
+        format!("{:.3} words per token, {} tokens added to each prompt", self.words_per_token, self.overhead_tokens)
+    }
+}
 
 /// A workload in progress.
 pub(super) struct Draft<'a> {

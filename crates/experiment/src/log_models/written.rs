@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use offered_base::{Instant, Seed};
+use offered_base::{Instant, InvalidValue, Seed};
 use offered_distributions::Distribution;
 use offered_logs::Findings;
 use offered_schedule::{After, Launch, System};
@@ -11,8 +11,8 @@ use offered_simulate::{Job, simulate_with};
 use offered_workload::{Draft, Policy, Server, Workload};
 
 use super::{Discipline, SiteModels};
-use crate::Error;
 use crate::prediction::dry_run_response;
+use crate::{Error, parallel};
 
 /// Relative difference of the number of requests of a dry run from that of the log at which a seed is taken.
 const TOLERANCE: f64 = 0.005;
@@ -21,7 +21,7 @@ const MAX_SEEDS: u64 = 400;
 /// Maximum number of requests of all dry runs together.
 const MAX_REQUESTS: u64 = 5_000_000;
 /// Number of dry runs from which the share of requests that the end cuts off is estimated.
-const CUT_OFF_RUNS: u64 = 16;
+const CUT_OFF_RUNS: usize = 16;
 
 impl SiteModels {
     /// The workload that behaves like the site: the compared system of this model at the modelled server, with the log's requests and, of
@@ -38,8 +38,8 @@ impl SiteModels {
             System::PartlyOpen => {
                 // Sessions that begin near the end are cut off.
                 let (mut runs, mut requests) = (0.0, 0.0);
-                for seed in 1..=CUT_OFF_RUNS {
-                    requests += dry_run_requests(&workload, &response, seed)? as f64;
+                for own in dry_runs(&workload, &response)?.take(CUT_OFF_RUNS) {
+                    requests += own? as f64;
                     runs += 1.0;
                     if requests > MAX_REQUESTS as f64 / 4.0 {
                         break;
@@ -51,8 +51,8 @@ impl SiteModels {
         };
         let mut left = MAX_REQUESTS;
         let mut best = (f64::INFINITY, workload.seed().0);
-        for seed in 1..=MAX_SEEDS {
-            let requests = dry_run_requests(&workload, &response, seed)?;
+        for (seed, requests) in (1..=MAX_SEEDS).zip(dry_runs(&workload, &response)?) {
+            let requests = requests?;
             let off = (requests as f64 / target - 1.0).abs();
             if off < best.0 {
                 best = (off, seed);
@@ -66,14 +66,23 @@ impl SiteModels {
     }
 }
 
-/// Number of requests of a dry run with these response times.
-fn dry_run_requests(workload: &Workload, response: &Distribution, seed: u64) -> Result<u64, Error> {
-    let sessions = workload.sessions().clone();
+/// Number of requests of dry runs with these response times and the seeds 1, 2, ..., as many at a time as there are processors.
+fn dry_runs(
+    workload: &Workload,
+    response: &Distribution,
+) -> Result<impl Iterator<Item = Result<u64, InvalidValue>>, InvalidValue> {
     let server = Some(Server::new(1, Policy::Infinite, response.clone())?);
-    let workload = Workload::new(Draft { server, seed: Seed(seed), ..Draft::new(sessions, workload.duration()) })?;
-    let mut requests = Requests(0);
-    simulate_with(&workload, &mut requests)?;
-    Ok(requests.0)
+    let draft = Draft::new(workload.sessions().clone(), workload.duration());
+    let workload = Workload::new(Draft { server, ..draft })?;
+    let processors = parallel::processors();
+    Ok((1..).step_by(processors).flat_map(move |first| {
+        let seeds: Vec<u64> = (first..).take(processors).collect();
+        parallel::map(&seeds, processors, |seed| {
+            let mut requests = Requests(0);
+            simulate_with(&workload.clone().with_seed(Seed(*seed)), &mut requests)?;
+            Ok(requests.0)
+        })
+    }))
 }
 
 /// Counts requests.

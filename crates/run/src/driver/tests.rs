@@ -99,6 +99,28 @@ fn requests_above_the_limit_are_unsent_events_with_a_reason() {
 }
 
 #[test]
+fn every_target_has_its_own_limit() {
+    let text = "duration = \"10s\"\narrivals.open = { rate = \"200/s\", process = \"constant\" }\n\
+        [[target]]\nname = \"a\"\nurl = \"http://127.0.0.1:9/\"\nin_flight = 5\n\
+        [[target]]\nname = \"b\"\nurl = \"http://127.0.0.1:8/\"\nin_flight = 3\n\
+        [[target]]\nname = \"c\"\nurl = \"http://127.0.0.1:7/\"\n\
+        [[request]]\nget = \"/a\"\ntarget = \"a\"\n[[request]]\nget = \"/b\"\ntarget = \"b\"\n\
+        [[request]]\nget = \"/c\"\ntarget = \"c\"";
+    // About seven requests to each target at any time.
+    let events = events(text, 1, Share::ALL, "constant:100ms");
+    for (label, limit) in [(0, Some(5)), (1, Some(3)), (2, None)] {
+        let own = || events.iter().filter(|event| event.label == label);
+        let unsent = own().filter(|event| event.outcome == Outcome::Unsent).count();
+        assert_eq!(unsent > 0, limit.is_some(), "{label}: {unsent}");
+        assert!(own().all(|event| event.error.is_none() || event.error == limit.map(Reason::InFlight)), "{label}");
+        let in_flight =
+            |at: Instant| own().filter(move |e| e.sent.is_some_and(|sent| sent <= at) && e.done.unwrap() > at);
+        let most = own().filter_map(|event| Some(in_flight(event.sent?).count() as u64)).max().unwrap();
+        assert!(limit.is_none_or(|limit| most == limit), "{label}: {most}");
+    }
+}
+
+#[test]
 fn a_closed_user_whose_request_is_not_sent_pauses() {
     let text =
         "duration = \"2s\"\narrivals.closed.users = 2\ntarget = { url = \"http://127.0.0.1:9/\", in_flight = 1 }";
@@ -152,7 +174,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
         positions: workload.flows().map(|_| HashMap::new()),
         late,
         end: workload.end(),
-        in_flight: u64::MAX,
+        in_flight: InFlight::new(&workload, |limit| limit),
         worker: 0,
         numbering: (0, 1),
         transport: Slow(Mock::new(workload.seed(), law, 0), Nanos::ZERO),

@@ -63,9 +63,9 @@ pub(crate) fn gaps(stream: &TokenStream) -> String {
 }
 
 /// Sets the gaps of a stream. Anything that is not a gap is skipped.
-pub(crate) fn set_gaps(event: &mut Event, gaps: Option<&[u8]>) {
+pub(crate) fn set_gaps(event: &mut Event, gaps: &[u8]) {
     if let Some(stream) = &mut event.stream {
-        let gaps = gaps.unwrap_or_default().split(|byte| *byte == b' ');
+        let gaps = gaps.split(|byte| *byte == b' ');
         stream.gaps_us = gaps.filter_map(|gap| std::str::from_utf8(gap).ok()?.parse().ok()).collect();
     }
 }

@@ -301,3 +301,17 @@ fn parts_that_are_much_larger_than_their_files_are_refused() {
     let message = made(prefixes, 1000, 9, &"r".repeat(90_000)).1.unwrap_err().to_string();
     assert!(message.contains("DELTA_BYTE_ARRAY"), "{message}");
 }
+
+#[test]
+fn gaps_that_a_dictionary_repeats_are_refused() {
+    let of_streams = |count: usize, gaps: usize| {
+        let stream = Some(Box::new(TokenStream { gaps_us: vec![7; gaps], ..TokenStream::default() }));
+        let event = Event { stream, ..Event::at(Instant::ZERO) };
+        let file = written(&vec![event; count], &["a".into()]);
+        (file.len(), read(file.into(), &mut Vec::new(), &mut Labels::default()))
+    };
+    assert!(of_streams(1000, 1000).1.is_ok());
+    let (bytes, refused) = of_streams(500, 20_000);
+    let message = refused.unwrap_err().to_string();
+    assert!(bytes < 100_000 && message.contains("gaps of 500 streams have 19999500 bytes"), "{bytes}: {message}");
+}

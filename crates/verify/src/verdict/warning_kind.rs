@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Check, Pattern, Stalls, Warning};
 use crate::attempts::SustainedByRetries;
-use crate::judge::SATURATED;
 use crate::not_sent::{self, NotSent};
 use crate::token_metrics::StreamWarning;
+
+/// A thread that is busy for a larger share of its time cannot send punctually.
+pub(crate) const SATURATED: f64 = 0.9;
 
 /// The kind of a warning, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -184,6 +186,8 @@ pub enum WarningKind {
         /// The checks that it fails.
         checks: Vec<Check>,
     },
+    /// The scheduled times are not those of the run's workload file.
+    OtherSchedule,
     /// The system stays overloaded at a rate that it carried before, with many retries.
     SustainedByRetries(SustainedByRetries),
     /// The streams of the responses.
@@ -277,6 +281,7 @@ impl WarningKind {
                 "in the schedule of this seed {} differs from theory; the requests were sent as scheduled",
                 subjects(checks)
             ),
+            Self::OtherSchedule => "the requests were not scheduled by this workload".to_owned(),
             Self::SustainedByRetries(found) => found.message(),
             Self::Streams(warning) => warning.message(),
             Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
@@ -337,15 +342,15 @@ impl WarningKind {
                  more threads help), or accept a larger generator error (generator.tolerance)"
             }
             Self::LateRequests { .. } => {
-                "lower the rate, add threads, divide the load among machines, reserve cores for the generator, or accept a larger generator \
+                "lower the rate, add threads, divide the load between machines, reserve cores for the generator, or accept a larger generator \
                  error (generator.tolerance)"
             }
             Self::LateReading { .. } => {
-                "add threads or divide the load among machines, so that a thread reads each response when it arrives, or accept a larger \
+                "add threads or divide the load between machines, so that a thread reads each response when it arrives, or accept a larger \
                  generator error (generator.tolerance)"
             }
             Self::EarlyRequests { .. } => {
-                "check the program that wrote the timestamps: one of them is wrong or their clocks differ, so response times are wrong"
+                "check the program that wrote the timestamps: one is wrong, or their clocks differ, so response times are wrong"
             }
             Self::OrderUncertain { .. } => {
                 "use the gaps of each worker; for the gaps of the whole run, place workers closer to worker 1 on the network, or use \
@@ -358,6 +363,7 @@ impl WarningKind {
             Self::UnusualSchedule { .. } => {
                 "nothing: the run is as specified; a longer run or another seed comes closer to theory"
             }
+            Self::OtherSchedule => "restore the workload file that the run had, or run again with this one",
             Self::Streams(warning) => warning.fix(),
             Self::SeveralRuns { .. } => {
                 "write each run to its own file; if it was a single run, its generator stalled and its results are invalid"

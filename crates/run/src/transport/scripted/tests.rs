@@ -7,6 +7,7 @@ use offered_workload::Workload;
 
 use super::*;
 use crate::driver::Driver;
+use crate::in_flight::InFlight;
 use crate::live::LiveCounters;
 use crate::transport::protocol_client::RequestText;
 use offered_io::Clock;
@@ -336,7 +337,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         mix: workload.mix(),
         late: workload.late(),
         end: workload.end(),
-        in_flight: u64::MAX,
+        in_flight: InFlight::new(&workload, |limit| limit),
         worker: 0,
         numbering: (0, 1),
         transport: Scripted::new(fake, script, Arc::default(), 0, None),

@@ -6,13 +6,11 @@
 
 use std::sync::Arc;
 
-use crate::agenda::{After, Agenda};
-use crate::flow::{Decide, Flows};
-use crate::launch::Launch;
-use crate::sessions::Sessions;
+use super::Sessions;
+use crate::flow::Flows;
+use offered_base::InvalidValue;
 use offered_base::random::Seed;
-use offered_base::time::{Instant, Nanos};
-use offered_base::{InvalidValue, Share};
+use offered_base::time::Nanos;
 
 /// The maximum number of scenarios.
 pub const MAX_SCENARIOS: usize = 1000;
@@ -98,85 +96,5 @@ impl Scenarios {
     /// The end of the last scenario.
     pub fn end(&self) -> Nanos {
         self.all.iter().map(|one| one.start + one.duration).max().unwrap_or(Nanos::ZERO)
-    }
-}
-
-/// The agendas of scenarios as one.
-pub(crate) struct MergedAgenda {
-    scenarios: Scenarios,
-    agendas: Vec<Agenda>,
-    end: Instant,
-}
-
-impl MergedAgenda {
-    pub(crate) fn new(scenarios: &Scenarios, seed: Seed, end: Instant, share: Share) -> Self {
-        let agenda = |(number, scenario): (usize, &Scenario)| {
-            let last = (Instant::ZERO + scenario.duration).min(end.earlier(scenario.start));
-            Agenda::new(&scenario.sessions, scenarios.seed(seed, number), last, None, share)
-        };
-        let agendas = scenarios.all.iter().enumerate().map(agenda).collect();
-        Self { scenarios: scenarios.clone(), agendas, end }
-    }
-
-    pub(crate) fn finish(&mut self, within: Nanos) {
-        self.end += within;
-        self.agendas = std::mem::take(&mut self.agendas).into_iter().map(|agenda| agenda.finishing(within)).collect();
-    }
-
-    fn start(&self, scenario: usize) -> Nanos {
-        self.scenarios.all[scenario].start
-    }
-
-    /// The scenario of the next request, and its time.
-    fn next(&self) -> Option<(Instant, usize)> {
-        let due = |(number, agenda): (usize, &Agenda)| Some((agenda.next_due()? + self.start(number), number));
-        self.agendas.iter().enumerate().filter_map(due).min().filter(|(due, _)| *due < self.end)
-    }
-
-    pub(crate) fn next_due(&self) -> Option<Instant> {
-        self.next().map(|(due, _)| due)
-    }
-
-    pub(crate) fn due_before(&mut self, until: Instant) -> Option<Launch> {
-        let (due, number) = self.next()?;
-        if due >= until {
-            return None;
-        }
-        let start = self.start(number);
-        let launch = self.agendas[number].due_before(Instant::MAX)?;
-        let session = self.scenarios.number(number, launch.session);
-        Some(Launch { intended: launch.intended + start, session, ..launch })
-    }
-
-    /// The agenda of the scenario of `launch`, with the request and the instant as it knows them.
-    fn own(&mut self, launch: Launch, done: Instant) -> (&mut Agenda, Launch, Instant) {
-        let (number, session) = self.scenarios.split(launch.session);
-        let start = self.start(number);
-        let own = Launch { intended: launch.intended.earlier(start), session, ..launch };
-        (&mut self.agendas[number], own, done.earlier(start))
-    }
-
-    pub(crate) fn decided(&mut self, launch: Launch, done: Instant, decide: Decide<'_>) -> After {
-        let (agenda, launch, done) = self.own(launch, done);
-        agenda.decided(launch, done, decide)
-    }
-
-    pub(crate) fn broken_off(&mut self, launch: Launch, done: Instant) -> After {
-        let (agenda, launch, done) = self.own(launch, done);
-        agenda.broken_off(launch, done)
-    }
-
-    pub(crate) fn from(self, from: Instant) -> Option<Self> {
-        let later = |(agenda, scenario): (Agenda, &Scenario)| agenda.from(from.earlier(scenario.start));
-        let agendas = self.agendas.into_iter().zip(self.scenarios.all.iter()).map(later).collect::<Option<_>>()?;
-        Some(Self { agendas, ..self })
-    }
-
-    pub(crate) fn skipped(&self) -> u64 {
-        self.agendas.iter().map(Agenda::skipped).sum()
-    }
-
-    pub(crate) fn thinking(&self) -> usize {
-        self.agendas.iter().map(Agenda::thinking).sum()
     }
 }
