@@ -31,14 +31,28 @@ use offered_distributions::Distribution;
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It makes another request after a think time.
+    /// It makes another request of its visit after a think time.
     Returns,
+    /// It has completed its visit, and begins another one after a think time.
+    Revisits,
     /// It has completed its flow, and begins again as a new visitor after a think time.
     Renewed,
     /// That was its last request.
     Leaves,
-    /// Its next request would be after the end of the run.
+    /// Its visit is cut off: the next request would be after the end of the run, or after its user leaves.
     TooLate,
+}
+
+impl After {
+    /// Whether it has completed its visit.
+    pub const fn ends_visit(self) -> bool {
+        matches!(self, Self::Revisits | Self::Renewed | Self::Leaves)
+    }
+
+    /// Whether the same visitor makes another request.
+    pub const fn is_same_visitor(self) -> bool {
+        matches!(self, Self::Returns | Self::Revisits)
+    }
 }
 
 /// The next requests of one share of a workload, in order of time; ties in order of session.
@@ -171,14 +185,17 @@ impl SessionRule {
             Self::Drawn { length, thinking, .. } if !thinking.continues(length, session, step) => return None,
             Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
             // Each request is a visit.
-            Self::User { think, .. } => (think.think(seed, session, step + 1), 0, Visit::FIRST),
+            Self::User { think, .. } => {
+                after = After::Revisits;
+                (think.think(seed, session, step + 1), 0, Visit::FIRST)
+            }
             Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.continued()),
             Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.continued()),
             Self::Flowing { think, flows, visits, renews } => {
                 let (next, visit) = match flows.next(seed, session, step, place, decide) {
                     Some(next) => (next, visit.continued()),
                     None => {
-                        after = if *renews { After::Renewed } else { After::Returns };
+                        after = if *renews { After::Renewed } else { After::Revisits };
                         (flows.enter(seed, session, step + 1), visit.next(*visits)?)
                     }
                 };
@@ -189,9 +206,9 @@ impl SessionRule {
                 return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
             }
             Self::Leaving(rule, population, finish) => {
-                return rule
-                    .after(seed, launch, done, decide)
-                    .filter(|next| next.is_before(population.stay(session).1, *finish));
+                let next = rule.after(seed, launch, done, decide)?;
+                let is_before = next.is_before(population.stay(session).1, *finish);
+                return Some(if is_before { next } else { NextLaunch { intended: Instant::MAX, ..next } });
             }
         };
         Some(NextLaunch { intended: done + think, place, visit, after })
@@ -205,7 +222,12 @@ impl SessionRule {
             Self::Flowing { think, flows, visits, .. } => {
                 let visit = visit.next(*visits)?;
                 let intended = done + flows.think(think, seed, session, step + 1, place);
-                Some(NextLaunch { intended, place: flows.enter(seed, session, step + 1), visit, after: After::Returns })
+                Some(NextLaunch {
+                    intended,
+                    place: flows.enter(seed, session, step + 1),
+                    visit,
+                    after: After::Revisits,
+                })
             }
             Self::Paced(rule, paced) => {
                 let next = rule.broken_off(seed, launch, done)?;
@@ -523,7 +545,7 @@ impl Agenda {
         let Some(NextLaunch { intended, place, visit, after }) = next else { return After::Leaves };
         let end = if visit.begins() { self.end } else { self.last };
         if intended >= end {
-            return After::TooLate;
+            return if visit.begins() { After::Leaves } else { After::TooLate };
         }
         self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));
         after

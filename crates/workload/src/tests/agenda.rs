@@ -202,7 +202,7 @@ fn a_visit_that_is_broken_off_is_over() {
     let next = next.unwrap();
     assert_eq!(
         (returned, next.session, next.step, next.place),
-        (After::Returns, first.session, first.step + 1, first.place)
+        (After::Revisits, first.session, first.step + 1, first.place)
     );
 }
 
@@ -244,7 +244,7 @@ fn users_leave_after_their_number_of_visits() {
     let mut agenda = workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}"))
         .agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
-    assert_eq!(agenda.broken_off(first, Instant(5)), After::Returns);
+    assert_eq!(agenda.broken_off(first, Instant(5)), After::Revisits);
     let second = agenda.due(Instant(5)).unwrap();
     assert_eq!(agenda.broken_off(second, Instant(9)), After::Leaves);
     // The number of a visit stays at its maximum.
@@ -414,7 +414,7 @@ fn a_visit_that_ends_early_does_not_change_the_pace() {
         format!("duration = \"60s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = \"10s\" }}\n{WALK}");
     let mut agenda = workload(&text).agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
-    assert_eq!(agenda.broken_off(first, Instant::from_secs(1)), After::Returns);
+    assert_eq!(agenda.broken_off(first, Instant::from_secs(1)), After::Revisits);
     assert_eq!(agenda.next_due(), Some(Instant::from_secs(10)));
     let again = agenda.due(Instant::from_secs(10)).unwrap();
     assert!(again.visit.begins());
@@ -426,7 +426,7 @@ fn a_visit_that_ends_early_does_not_change_the_pace() {
 
 #[test]
 fn a_user_becomes_a_new_visitor_after_its_flow_unless_configured() {
-    use After::{Leaves, Renewed, Returns};
+    use After::{Leaves, Renewed, Returns, Revisits};
     let afters = |arrivals: &str, rest: &str| -> Vec<After> {
         let mut agenda = workload(&format!("duration = \"1h\"\narrivals.{arrivals}\n{rest}")).agenda(Share::ALL);
         let mut after = || {
@@ -437,9 +437,12 @@ fn a_user_becomes_a_new_visitor_after_its_flow_unless_configured() {
     };
     assert_eq!(afters("closed.users = 1", WALK), [Returns, Renewed, Returns, Renewed, Returns, Renewed]);
     assert_eq!(afters("closed = { users = 1, every = \"1s\" }", WALK)[..2], [Returns, Renewed]);
-    assert_eq!(afters("closed = { users = 1, visitor = \"same\" }", WALK), [Returns; 6]);
+    assert_eq!(
+        afters("closed = { users = 1, visitor = \"same\" }", WALK),
+        [Returns, Revisits, Returns, Revisits, Returns, Revisits]
+    );
     // Nothing is walked through.
-    assert_eq!(afters("closed.users = 1", REQUESTS), [Returns; 6]);
+    assert_eq!(afters("closed.users = 1", REQUESTS), [Revisits; 6]);
     assert_eq!(afters("closed = { users = 1, visits = 2 }", WALK), [Returns, Renewed, Returns, Leaves]);
 }
 
