@@ -109,6 +109,15 @@ fn event(sessions: &Sessions, launch: Launch, class: u16, (done, outcome): (Inst
     }
 }
 
+/// The event of a request that completed.
+fn completed(sessions: &Sessions, now: Instant, launch: Launch, job: &Job, after: After) -> Event {
+    let event = event(sessions, launch, job.class, (now, Outcome::Ok), after);
+    match job.tokens.stream(launch.intended, now) {
+        Some(stream) => Event { first_byte: Some(stream.head), stream: Some(stream), ..event },
+        None => event,
+    }
+}
+
 /// Collects the events of a simulation in memory.
 struct EventCollector<'a> {
     events: Vec<Event>,
@@ -123,7 +132,7 @@ impl SimulationObserver for EventCollector<'_> {
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
-        self.events.push(event(self.sessions, launch, job.class, (now, Outcome::Ok), after));
+        self.events.push(completed(self.sessions, now, launch, job, after));
         ControlFlow::Continue(())
     }
 
@@ -150,7 +159,7 @@ impl SimulationObserver for EventWriter<'_> {
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
-        self.record(event(self.sessions, launch, job.class, (now, Outcome::Ok), after))
+        self.record(completed(self.sessions, now, launch, job, after))
     }
 
     fn attempt(&mut self, event: &Event) {

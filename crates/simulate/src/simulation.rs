@@ -160,6 +160,8 @@ impl DisciplineVisitor for Run<'_, '_> {
             servers: modelled.counted_servers().unwrap_or(1),
             classes: workload.requests().len(),
             sessions: workload.sessions().have_visits(),
+            tokens: modelled.policy.engine().is_some(),
+            goodput: workload.goodput(),
             from: counted.start,
             until,
         };

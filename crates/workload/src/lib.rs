@@ -33,6 +33,7 @@ mod composed;
 pub mod condition;
 mod defaults;
 mod draw;
+pub mod engine;
 mod event_stream;
 pub mod failed_checks;
 mod generator;
@@ -62,6 +63,7 @@ pub mod template;
 #[cfg(test)]
 mod tests;
 pub mod threshold;
+pub mod token_lengths;
 mod toml_text;
 mod url;
 mod work;
