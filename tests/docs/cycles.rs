@@ -50,7 +50,7 @@ fn used(module: &Module, code: &str, modules: &BTreeMap<Module, PathBuf>) -> BTr
         let call = format!("{name}::");
         let mut before = code.match_indices(&call).map(|(at, _)| code[..at].chars().next_back());
         if before.any(|c| !c.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == ':')) {
-            paths.push([&["self".to_owned()][..], &[name.clone()]].concat());
+            paths.push([&["self".to_owned()][..], std::slice::from_ref(name)].concat());
         }
     }
     let module_of = |path: Module| {

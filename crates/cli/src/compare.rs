@@ -2,7 +2,7 @@
 
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offered_base::Nanos;
@@ -146,7 +146,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     })
 }
 
-fn open(args: &Args, path: &PathBuf) -> Result<(WorkloadSource, Workload), Failure> {
+fn open(args: &Args, path: &Path) -> Result<(WorkloadSource, Workload), Failure> {
     let commands = (!args.simulate).then_some(args.commands);
     let (mut source, workload) = workload_file::read_to_run(path, args.files, commands)?;
     args.tolerance.edit(&mut source.text)?;

@@ -115,7 +115,7 @@ impl Comparison<'_> {
                 let point = self.point(number, seeds[number], pair)?;
                 observer.on_progress(Progress::Round { pair, pairs: self.max_pairs, name: &self.sides[number].name });
                 match self.make(number, pair, &point, stop, observer) {
-                    Err(Error::Stopped) => return self.stopped(&rounds, &intervals),
+                    Err(Error::Stopped) => return self.stopped(&rounds, intervals),
                     round => made.push((number, round?)),
                 }
             }
@@ -124,18 +124,18 @@ impl Comparison<'_> {
                 rounds.add(made.into_iter().map(|(_, round)| round).collect());
             }
             let is_look = pair == self.max_pairs || (rounds.b.len() >= FEWEST && pair % STEP == 0);
-            if let Some(end) = self.end(&rounds, &intervals).filter(|_| pair > 0 && is_look) {
-                return Ok(self.document(&rounds, &intervals, end));
+            if let Some(end) = self.end(&rounds, intervals).filter(|_| pair > 0 && is_look) {
+                return Ok(self.document(&rounds, intervals, end));
             }
             if stop.load(Relaxed) {
-                return self.stopped(&rounds, &intervals);
+                return self.stopped(&rounds, intervals);
             }
         }
-        Ok(self.document(&rounds, &intervals, End::Rounds))
+        Ok(self.document(&rounds, intervals, End::Rounds))
     }
 
     /// The result of the rounds so far, if there are enough.
-    fn stopped(&self, rounds: &Rounds, intervals: &RepeatedIntervals) -> Result<Document, Error> {
+    fn stopped(&self, rounds: &Rounds, intervals: RepeatedIntervals) -> Result<Document, Error> {
         match rounds.b.len() {
             made if made < FEWEST => Err(Error::ComparisonStopped { fewest: FEWEST }),
             _ => Ok(self.document(rounds, intervals, End::Stopped)),
@@ -153,7 +153,7 @@ impl Comparison<'_> {
     }
 
     /// Why the comparison ends with these rounds; `None`: it goes on.
-    fn end(&self, rounds: &Rounds, intervals: &RepeatedIntervals) -> Option<End> {
+    fn end(&self, rounds: &Rounds, intervals: RepeatedIntervals) -> Option<End> {
         if self.no_worse_than.is_some() {
             return (self.result(rounds, intervals) != CheckResult::NotChecked).then_some(End::Decided);
         }

@@ -14,7 +14,7 @@ impl InFlight {
     /// None in flight yet; `part` is the part of a limit that this thread gets.
     pub(crate) fn new(workload: &Workload, part: impl Fn(u32) -> u32) -> Self {
         let limit = |target: &Target| target.in_flight().map_or(u64::MAX, |limit| part(limit).into());
-        let targets: Vec<u16> = workload.requests().iter().map(|request| request.target()).collect();
+        let targets: Vec<u16> = workload.requests().iter().map(offered_workload::Request::target).collect();
         // A simulated server has no limit.
         let number = targets.iter().map(|target| usize::from(*target) + 1).max().unwrap_or(1);
         let limits = workload.targets().map(limit).chain(std::iter::repeat(u64::MAX)).take(number);

@@ -75,12 +75,14 @@ impl Completion {
         match self.is_chat {
             true => {
                 let messages = body["messages"].as_array().ok_or("`messages` must be a list")?;
-                messages.iter().for_each(|message| prompt.add(&message["content"]));
+                for message in messages {
+                    prompt.add(&message["content"]);
+                }
             }
             false => prompt.add(&body["prompt"]),
         }
         self.id = id;
-        self.model = body["model"].as_str().unwrap_or("offered").to_owned();
+        body["model"].as_str().unwrap_or("offered").clone_into(&mut self.model);
         self.is_streamed = body["stream"] == true;
         self.with_usage = body["stream_options"]["include_usage"] == true;
         self.words = prompt.hashes.unwrap_or_default();
@@ -106,15 +108,15 @@ impl Completion {
             (false, _) => format!("\"text\":\" {WORD}\""),
         };
         let choice = format!("[{{\"index\":0,{content},\"finish_reason\":{finish}}}]");
-        self.write_event(&format!("{}{choice}}}", self.start(true)), is_chunked, out);
+        Self::write_event(&format!("{}{choice}}}", self.start(true)), is_chunked, out);
     }
 
     /// Writes the events after the last token.
     pub(crate) fn write_end(&self, is_chunked: bool, out: &mut Vec<u8>) {
         if self.with_usage {
-            self.write_event(&format!("{}[],\"usage\":{}}}", self.start(true), self.usage()), is_chunked, out);
+            Self::write_event(&format!("{}[],\"usage\":{}}}", self.start(true), self.usage()), is_chunked, out);
         }
-        self.write_event("[DONE]", is_chunked, out);
+        Self::write_event("[DONE]", is_chunked, out);
     }
 
     /// The whole response, in one JSON document.
@@ -150,7 +152,7 @@ impl Completion {
         )
     }
 
-    fn write_event(&self, data: &str, is_chunked: bool, out: &mut Vec<u8>) {
+    fn write_event(data: &str, is_chunked: bool, out: &mut Vec<u8>) {
         let event = format!("data: {data}\n\n");
         if is_chunked {
             // A chunk for each event, as servers send them.

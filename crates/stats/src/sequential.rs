@@ -45,7 +45,7 @@ impl RepeatedIntervals {
         self.around(one - other, of_one + of_other, if freedom.is_finite() { freedom } else { fewest })
     }
 
-    fn around(&self, value: f64, variance: f64, freedom: f64) -> Estimate {
+    fn around(self, value: f64, variance: f64, freedom: f64) -> Estimate {
         let t = StudentsT::new(0.0, 1.0, freedom).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - self.level / 2.0));
         let half = t * variance.sqrt();
         let half = if half.is_finite() { half } else { f64::INFINITY };

@@ -158,7 +158,9 @@ impl VisitTracker {
     /// Passes the visits that have not ended to `see` as cut off.
     pub fn finish(mut self, see: &mut impl FnMut(&VisitRecord)) {
         let sessions: Vec<u64> = self.open.keys().copied().collect();
-        sessions.into_iter().for_each(|session| self.close(session, see));
+        for session in sessions {
+            self.close(session, see);
+        }
     }
 }
 
@@ -229,7 +231,7 @@ impl VisitCounter {
             let times = (of(&response, group), of(&duration, group));
             rows.extend((counts.all() > 0).then(|| counts.row(name, times)));
         }
-        let total = self.counts.iter().fold(Counts::default(), |total, counts| total.and(counts));
+        let total = self.counts.iter().fold(Counts::default(), Counts::and);
         rows.push(total.row("Total", (summary(response.all()), summary(duration.all()))));
         rows
     }

@@ -193,7 +193,9 @@ impl Tally {
         self.visits.add(event, page_response(event, objects), &mut |visit| {
             if analysed.contains(&visit.begins) {
                 ended.add(visit);
-                trackers.iter_mut().for_each(|tracker| tracker.add_visit(visit));
+                for tracker in &mut *trackers {
+                    tracker.add_visit(visit);
+                }
             }
         });
     }

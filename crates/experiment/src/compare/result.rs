@@ -13,16 +13,16 @@ use crate::document::compare::{Change, Document, End, ErrorChange, Side};
 
 impl Rounds {
     /// The logarithm of the ratio B / A of a statistic by its number, with its interval; `None` if a round lacks it.
-    pub(super) fn change(&self, statistic: usize, intervals: &RepeatedIntervals) -> Option<Estimate> {
+    pub(super) fn change(&self, statistic: usize, intervals: RepeatedIntervals) -> Option<Estimate> {
         self.compared(intervals, |round| round.statistics[statistic].map(f64::ln))
     }
 
     /// The difference of the shares of failed requests, in percentage points.
-    fn errors(&self, intervals: &RepeatedIntervals) -> Option<Estimate> {
+    fn errors(&self, intervals: RepeatedIntervals) -> Option<Estimate> {
         self.compared(intervals, |round| Some(round.errors_percent()))
     }
 
-    fn compared(&self, intervals: &RepeatedIntervals, of: impl Fn(&Round) -> Option<f64>) -> Option<Estimate> {
+    fn compared(&self, intervals: RepeatedIntervals, of: impl Fn(&Round) -> Option<f64>) -> Option<Estimate> {
         let [a, b] = [&self.a, &self.b].map(|rounds| rounds.iter().map(&of).collect::<Option<Vec<f64>>>());
         let (a, b) = (a.filter(|a| !a.is_empty())?, b.filter(|b| !b.is_empty())?);
         Some(if self.is_paired {
@@ -35,7 +35,7 @@ impl Rounds {
 
 impl Comparison<'_> {
     /// Whether B is no worse than the limit.
-    pub(super) fn result(&self, rounds: &Rounds, intervals: &RepeatedIntervals) -> CheckResult {
+    pub(super) fn result(&self, rounds: &Rounds, intervals: RepeatedIntervals) -> CheckResult {
         let fails_more = rounds.errors(intervals).is_some_and(|errors| errors.low > 0.0);
         let limit = self.no_worse_than.unwrap_or_default().ln_1p();
         match rounds.change(0, intervals) {
@@ -48,7 +48,7 @@ impl Comparison<'_> {
     }
 
     /// The document.
-    pub(super) fn document(&self, rounds: &Rounds, intervals: &RepeatedIntervals, end: End) -> Document {
+    pub(super) fn document(&self, rounds: &Rounds, intervals: RepeatedIntervals, end: End) -> Document {
         let statistics = self.statistics();
         let mut responses: Vec<Change> =
             statistics.iter().enumerate().map(|(number, of)| change(*of, number, rounds, intervals)).collect();
@@ -119,7 +119,7 @@ fn order(statistic: &str) -> f64 {
     statistic.strip_prefix('p').map_or(if statistic == "mean" { 0.0 } else { 100.0 }, |p| p.parse().unwrap_or(100.0))
 }
 
-fn change(of: Statistic, number: usize, rounds: &Rounds, intervals: &RepeatedIntervals) -> Change {
+fn change(of: Statistic, number: usize, rounds: &Rounds, intervals: RepeatedIntervals) -> Change {
     let geometric_mean = |rounds: &[Round]| -> Option<f64> {
         let logarithms: Option<Vec<f64>> = rounds.iter().map(|round| round.statistics[number].map(f64::ln)).collect();
         let logarithms = logarithms.filter(|all| !all.is_empty())?;

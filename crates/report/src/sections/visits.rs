@@ -3,7 +3,7 @@
 use offered_verify::{StepStats, VisitStats, VisitTimes};
 
 use super::{LABELS, and_more};
-use crate::document::{Block, Cell, Section, Table};
+use crate::document::{Block, Cell, Section, Table, headings};
 use crate::run::Run;
 
 /// `None` if the workload makes no visits.
@@ -44,7 +44,7 @@ pub(crate) fn by_flow(visits: &VisitStats) -> Table {
     let shown = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
     Table {
         caption: "Visits by flow: response time without think time, and duration with it (ms)".into(),
-        headings: vec![
+        headings: headings([
             "flow",
             "ok",
             "failed",
@@ -57,7 +57,7 @@ pub(crate) fn by_flow(visits: &VisitStats) -> Table {
             "duration p50",
             "p95",
             "p99",
-        ],
+        ]),
         rows: shown.iter().map(row).collect(),
     }
 }
@@ -72,7 +72,7 @@ pub(crate) fn by_step(visits: &VisitStats) -> Option<Table> {
     let left_out = visits.steps.len().saturating_sub(LABELS);
     (!visits.steps.is_empty()).then(|| Table {
         caption: and_more("Response times by step (ms)", &format!("the first {LABELS} steps"), left_out),
-        headings: vec!["step", "request", "requests", "ok", "failed", "p50", "p95", "p99", "max"],
+        headings: headings(["step", "request", "requests", "ok", "failed", "p50", "p95", "p99", "max"]),
         rows: visits.steps.iter().take(LABELS).map(row).collect(),
     })
 }

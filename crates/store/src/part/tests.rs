@@ -107,7 +107,9 @@ fn visits_have_columns_only_where_there_are_visits() {
         .collect();
     let (file, without) = (written(&visiting, &names), written(&realistic(), &names));
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
-    names.iter().for_each(|name| _ = labels.number(name.as_bytes()));
+    for name in &names {
+        labels.number(name.as_bytes());
+    }
     read(bytes::Bytes::from(file.clone()), &mut read_back, &mut labels).unwrap();
     assert!(read_back == visiting);
     let columns = |file: Vec<u8>| {
