@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Class of users, instead of a workload: NAME:USERS:THINK:DEMAND,... (repeatable)
     #[arg(long, conflicts_with_all = ["workload", "load"])]
     class: Vec<Class>,
+    /// Number of servers of each station, in the order of the demands [default: 1]
+    #[arg(long, requires = "class", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    servers: Vec<u32>,
     /// Maximum number of states of the exact solution; beyond, an approximation is used
     #[arg(long, default_value_t = 2_000_000, requires = "class")]
     budget: usize,
@@ -37,7 +40,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
-    let Some(path) = &args.workload else { return classes::run(&args.class, args.budget, args.json) };
+    let Some(path) = &args.workload else { return classes::run(&args.class, &args.servers, args.budget, args.json) };
     let workload = read_workload(path)?;
     let analyses = if args.load.is_empty() {
         vec![analyse(&workload, None)?]
