@@ -67,7 +67,7 @@ pub(super) fn run(classes: &[Class], servers: &[u32], budget: usize, as_json: bo
             .enumerate()
             .map(|(c, class)| {
                 let (x, r) = (solution.throughput[c], solution.response(c));
-                Solved::Class(document::ClassSolution {
+                Solved::Class(Box::new(document::ClassSolution {
                     model: "closed network, several classes".to_owned(),
                     class: class.name.clone(),
                     discipline: "network".to_owned(),
@@ -83,7 +83,7 @@ pub(super) fn run(classes: &[Class], servers: &[u32], budget: usize, as_json: bo
                     method: method.to_owned(),
                     source: "Reiser and Lavenberg 1980; Reiser 1981; Schweitzer 1979".to_owned(),
                     assumption: assumption.clone(),
-                })
+                }))
             })
             .collect();
         json(&Solutions { schema: Schema::new(), results });
