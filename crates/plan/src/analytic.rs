@@ -398,10 +398,7 @@ fn solve_at_load(system: System, pattern: &Pattern, load: f64, servers: &Servers
 /// Invalid parameters, or an open load of 1 or more.
 fn solve(system: System, pattern: &Pattern, servers: &Servers<'_>) -> Result<Analysis, Error> {
     let Finding { model, steady_state, assumption } = match servers {
-        Servers::Network(_) if *pattern != Pattern::Poisson(Batch::Single) => {
-            Finding::none("open network", "arrivals are not a Poisson process of single requests")
-        }
-        Servers::Network(nodes) => network::solve(system, nodes)?,
+        Servers::Network(nodes) => network::solve(system, pattern, nodes)?,
         Servers::One(server, service) => match system {
             System::Open { rate } => open::solve(rate, pattern, server, service)?,
             System::Closed { users, think, exponential } => closed::solve(users, think, exponential, server, service)?,

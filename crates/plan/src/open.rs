@@ -7,5 +7,6 @@ pub(crate) mod md1;
 pub mod mg1;
 pub mod mmm;
 pub mod priority;
+pub(crate) mod qna;
 pub(crate) mod response_tail;
 pub mod size_based;
