@@ -19,6 +19,7 @@ mod demo;
 mod exit;
 mod export;
 mod failure;
+mod fit;
 mod import;
 mod init;
 mod input_file;
@@ -96,6 +97,7 @@ enum Command {
     Watch(watch::Args),
     Observe(observe::Args),
     Verify(verify::Args),
+    Fit(fit::Args),
     Export(export::Args),
     Push(push::Args),
     Import(import::Args),
@@ -131,6 +133,7 @@ fn main() -> ExitCode {
         Command::Watch(args) => watch::run(&args),
         Command::Observe(args) => observe::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Fit(args) => fit::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Push(args) => push::run(&args),
         Command::Import(args) => import::run(&args),
