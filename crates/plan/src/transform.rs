@@ -1,4 +1,4 @@
-//! Laplace transforms of service times, and tails and percentiles of a time whose transform is known.
+//! Laplace transforms of service times, and tails and percentiles of a time with a known transform.
 //!
 //! Source: Abate and Whitt 1995, algorithm EULER. The error is below 1e-9 where the tail is smooth. Where it is not, two
 //! sums of different length differ, and [`percentiles`] returns `None`.
@@ -9,7 +9,7 @@ use offered_distributions::{Distribution, Shape};
 use crate::moments::points;
 use crate::percentile::Percentiles;
 
-/// Largest number of points of a service time in a busy period, whose transform is a fixed point.
+/// Largest number of points of a service time in a busy period: its transform is a fixed point.
 const MAX_BUSY_POINTS: usize = 64;
 /// The discretisation error of an inversion is e^-A.
 const A: f64 = 22.0;
@@ -114,7 +114,7 @@ const FEW: Terms = Terms { summed: 40, averaged: 18 };
 const MANY: Terms = Terms { summed: 70, averaged: 30 };
 
 impl<'a> Tail<'a> {
-    /// A time of which only the transform is known.
+    /// A time, from its transform alone.
     pub(crate) fn of(transform: impl Fn(Complex64) -> Complex64 + 'a) -> Self {
         Self { known: Box::new(|_| 0.0), rest: 1.0, transform: Box::new(transform) }
     }
@@ -153,7 +153,7 @@ impl<'a> Tail<'a> {
 /// Percentiles of the mixture of (share, time) with mean `mean`; `None` where they are not known to 1e-6.
 pub(crate) fn percentiles(mean: f64, mixture: &[(f64, &Tail)]) -> Option<Percentiles> {
     let tail = |t: f64, terms: Terms| mixture.iter().map(|(share, time)| share * time.summed(t, terms)).sum::<f64>();
-    let found = Percentiles::to(mean, 1e-8, |t| tail(t, MANY));
+    let found = Percentiles::to(mean, 1e-8, |t| tail(t, FEW));
     let is_known = |(t, above): (f64, f64)| {
         let [few, many] = [FEW, MANY].map(|terms| tail(t, terms));
         (few - many).abs() <= TOLERANCE * above && (many - above).abs() <= TOLERANCE * above

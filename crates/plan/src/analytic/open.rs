@@ -286,7 +286,7 @@ fn classes(rate: f64, service: &Service, of: impl Fn(&Service) -> (f64, Option<P
     service.parts().into_iter().map(metrics).collect()
 }
 
-/// Percentiles of the response of a `part` of the requests at one server whose discipline does not look at sizes; `None`
+/// Percentiles of the response of a `part` of the requests under a discipline that does not look at sizes, one server; `None`
 /// where they are not known.
 fn size_blind_percentiles(
     response: f64,

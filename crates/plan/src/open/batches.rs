@@ -1,6 +1,6 @@
 //! M^\[X\]/G/1 under FCFS: batches of requests arrive as a Poisson process; one server.
 //!
-//! Source: Burke 1975; Takagi 1991, section 1.4. A batch waits as a request of M/G/1 whose service is that of the batch;
+//! Source: Burke 1975; Takagi 1991, section 1.4. A batch waits as a request of M/G/1 with the service of a whole batch;
 //! then a request waits for those before it in its batch.
 
 use num_complex::Complex64;

@@ -19,7 +19,7 @@ pub struct Gim1 {
 }
 
 impl Gim1 {
-    /// The queue with mean service time `service` in seconds and `rate` requests per second; the gaps have the distribution of `gaps`, whose
+    /// The queue with mean service time `service` in seconds and `rate` requests per second. The gaps have the distribution of `gaps`; its
     /// mean is replaced by 1 / `rate`.
     ///
     /// # Errors

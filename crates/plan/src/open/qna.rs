@@ -11,8 +11,8 @@ use crate::{Solution, Station, StationKind};
 /// Maximum number of visits of a request.
 const MAX_STEPS: f64 = 100_000.0;
 
-/// Approximate solution at `rate` requests per second, whose gaps have the squared coefficient of variation `gaps_scv`. `scv` are those of
-/// the service times of the `stations`.
+/// Approximate solution at `rate` requests per second. `gaps_scv` is the squared coefficient of variation of the gaps, `scv` are
+/// those of the service times of the `stations`.
 ///
 /// # Errors
 /// A station has a load of 1 or more, or a request makes more than 100,000 visits.

@@ -50,7 +50,7 @@ pub(crate) fn lcfs_preemptive<'a>(service: &'a Laplace, part: &'a Laplace, rate:
     service.is_quick().then(|| Tail::of(move |s| part.at(s + rate * (1.0 - busy_period(service, rate, s)))))
 }
 
-/// M/M/1 under processor sharing, whose service has mean `mean`.
+/// M/M/1 under processor sharing, with mean service time `mean`.
 ///
 /// Source: Coffman, Muntz and Trotter 1970: the transform for a request of size x is a geometric series of exponentials
 /// in x, which is summed over sizes.
