@@ -35,7 +35,7 @@ Run the server at one low load (its service times) and one or more high loads
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 
-/// Fit a modelled server to runs: service times, discipline, number of servers, saturation
+/// Fit a modelled server to runs: service times, discipline, servers
 #[derive(Arguments)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

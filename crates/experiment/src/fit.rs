@@ -6,10 +6,10 @@
 
 mod candidates;
 mod features;
-mod laws;
 mod minimise;
 mod observations;
 mod scalability;
+mod service_times;
 mod survival;
 #[cfg(test)]
 mod tests;
@@ -25,8 +25,8 @@ use offered_workload::{Policy, Workload};
 use serde::{Deserialize, Serialize};
 
 pub use candidates::CandidateResult;
-pub use laws::{ServiceLaw, ServiceSource};
 pub use scalability::{Scalability, ScalabilityPoint};
+pub use service_times::{FittedService, ServiceSource};
 
 use crate::{Error, VerifiedRun, parallel};
 use candidates::{Candidate, Judge};
@@ -38,7 +38,7 @@ use workload_text::with_server;
 pub struct FitOptions {
     /// Number of servers; `None`: fitted.
     pub servers: Option<u32>,
-    /// Disciplines among which to choose; empty: the usual ones.
+    /// Disciplines to choose from; empty: the usual ones.
     pub disciplines: Vec<Policy>,
 }
 
@@ -51,7 +51,7 @@ pub struct Fit {
     /// The runs, in the given order.
     pub runs: Vec<FittedRun>,
     /// Service times by request.
-    pub service: Vec<ServiceLaw>,
+    pub service: Vec<FittedService>,
     /// The discipline and the number of servers, the best candidate first.
     pub candidates: Vec<CandidateResult>,
     /// Whether the best candidate explains the responses, and whether others do as well.
@@ -156,15 +156,15 @@ struct RunData {
 /// # Errors
 /// A run is not a run directory of `offered`, cannot be read, or has no complete request; there are no service times.
 pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fit, Error> {
-    let demands = laws::demands(runs.iter().map(|(_, run)| run));
+    let demands = service_times::demands(runs.iter().map(|(_, run)| run));
     let runs = runs.into_iter().map(|(path, run)| RunData::of(path, run)).collect::<Result<Vec<_>, _>>()?;
     let labels = labels(&runs)?;
     let mut warnings = Vec::new();
     let observed: Vec<&Observations> = runs.iter().map(|run| &run.observed).collect();
-    let (service, distributions) = laws::fit(&labels, &observed, &demands, &mut warnings)?;
+    let (service, distributions) = service_times::fit(&labels, &observed, &demands, &mut warnings)?;
     let shares = shares(&runs, labels.len());
     let mean: f64 = shares.iter().zip(&service).map(|(share, law)| share * law.mean_ms / 1e3).sum();
-    let relative_error = service.iter().map(ServiceLaw::relative_error).fold(0.0, f64::max);
+    let relative_error = service.iter().map(FittedService::relative_error).fold(0.0, f64::max);
     let scalability = scalability::fit(runs.iter().filter(|run| !run.is_overloaded).map(|run| &run.observed));
     let stable: Vec<&RunData> = runs.iter().filter(|run| !run.is_overloaded).collect();
     let overloaded = runs.iter().filter(|run| run.is_overloaded).map(|run| run.observed.completed_rate());
@@ -299,14 +299,14 @@ fn left_out(
     judge: &Judge,
     stable: &[&RunData],
     labels: &[String],
-    demands: &BTreeMap<String, laws::Demand>,
+    demands: &BTreeMap<String, service_times::Demand>,
 ) -> Result<Vec<LeftOutRun>, Error> {
     let mut all = Vec::new();
     for (i, run) in stable.iter().enumerate() {
         let others: Vec<&Observations> =
             stable.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, run)| &run.observed).collect();
         // Without the unloaded requests of this run there may be too few.
-        let Ok((_, distributions)) = laws::fit(labels, &others, demands, &mut Vec::new()) else { continue };
+        let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else { continue };
         let simulated = best.simulate(run, labels, &distributions)?;
         let differences = judge.differences(&run.observed, &simulated, labels);
         let largest_difference = differences.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);

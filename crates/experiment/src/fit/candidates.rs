@@ -14,9 +14,9 @@ use crate::{Error, WorkloadSource, file_reader};
 
 /// Numbers of servers that are tried.
 const SERVERS: [u32; 14] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
-/// How many of them, from the least that carries the measured rate.
+/// Number of these that are tried, from the least that carries the measured rate.
 const TRIED: usize = 4;
-/// The largest difference in standard errors that chance explains, among some thirty features whose errors are themselves estimated.
+/// The largest difference in standard errors that chance explains: there are some thirty features, and their errors are estimates.
 const EXPLAINED: f64 = 4.5;
 /// Relative difference that is accepted whatever the number of requests: no server is exactly its model.
 const MODEL_ERROR: f64 = 0.01;
@@ -40,7 +40,7 @@ pub struct CandidateResult {
     pub explains: bool,
     /// Root mean square of the differences between measured and simulated features, in standard errors: about 1 for the true server.
     pub typical_difference: f64,
-    /// The largest of them.
+    /// The largest difference.
     pub largest_difference: f64,
     /// The feature with the largest difference.
     pub largest_difference_in: String,

@@ -48,7 +48,7 @@ fn mean(times: Vec<f64>) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-/// A figure of the requests that `of` selects, with its error from consecutive batches; `None` if a batch has too few of them.
+/// A figure of the requests that `of` selects, with its error from consecutive batches; `None` if a batch has too few.
 fn feature(
     run: &Observations,
     name: String,

@@ -26,7 +26,7 @@ const AS_GOOD: f64 = 6.0;
 /// The service time of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ServiceLaw {
+pub struct FittedService {
     /// Name of the request.
     pub request: String,
     /// Where the service time comes from.
@@ -61,7 +61,7 @@ offered_base::named! {
     }
 }
 
-impl ServiceLaw {
+impl FittedService {
     /// Standard error of the mean, relative to it.
     pub(super) fn relative_error(&self) -> f64 {
         (self.mean_high_ms - self.mean_low_ms) / (2.0 * 1.96 * self.mean_ms)
@@ -96,7 +96,7 @@ pub(super) fn fit(
     runs: &[&Observations],
     demands: &BTreeMap<String, Demand>,
     warnings: &mut Vec<String>,
-) -> Result<(Vec<ServiceLaw>, Vec<Distribution>), Error> {
+) -> Result<(Vec<FittedService>, Vec<Distribution>), Error> {
     let mut all = (Vec::new(), Vec::new());
     for (label, request) in (0u16..).zip(labels) {
         let survival = Survival::of(label, runs);
@@ -118,7 +118,7 @@ pub(super) fn fit(
             && *high * 1e3 < law.mean_low_ms
         {
             warnings.push(format!(
-                "{request}: an unloaded request takes {:.3} ms, of which {:.3} ms are processor time of the observed machine; \
+                "{request}: an unloaded request takes {:.3} ms, and {:.3} ms are processor time of the observed machine; \
                  the rest (network, other machines) is part of the fitted service time",
                 law.mean_ms,
                 mean * 1e3
@@ -130,9 +130,9 @@ pub(super) fn fit(
     Ok(all)
 }
 
-fn of_demand(request: &str, (mean, low, high): Demand) -> Result<(ServiceLaw, Distribution), Error> {
+fn of_demand(request: &str, (mean, low, high): Demand) -> Result<(FittedService, Distribution), Error> {
     let distribution = Distribution::exponential(mean)?;
-    let law = ServiceLaw {
+    let law = FittedService {
         request: request.to_owned(),
         source: ServiceSource::Demand,
         distribution: distribution.to_string(),
@@ -148,7 +148,7 @@ fn of_demand(request: &str, (mean, low, high): Demand) -> Result<(ServiceLaw, Di
     Ok((law, distribution))
 }
 
-fn of_unloaded(request: &str, survival: &Survival) -> (ServiceLaw, Distribution) {
+fn of_unloaded(request: &str, survival: &Survival) -> (FittedService, Distribution) {
     let mut fits = fits(survival);
     fits.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
     let n = survival.complete() as f64;
@@ -167,7 +167,7 @@ fn of_unloaded(request: &str, survival: &Survival) -> (ServiceLaw, Distribution)
     let mean = distribution.mean();
     let sdev = distribution.scv().sqrt() * mean;
     let wide = 1.96 * sdev / n.sqrt();
-    let law = ServiceLaw {
+    let law = FittedService {
         request: request.to_owned(),
         source: ServiceSource::Unloaded,
         distribution: distribution.to_string(),
@@ -207,7 +207,7 @@ fn fits(survival: &Survival) -> Vec<Fit> {
     };
     let penalty = (times.len() as f64).ln();
     let mut all = Vec::new();
-    // Positive parameters, whose logarithms are searched.
+    // The search is over the logarithms of positive parameters.
     let mut search = |start: &[f64], make: &dyn Fn(&[f64]) -> Option<Distribution>| {
         let values = |at: &[f64]| at.iter().map(|x| x.exp()).collect::<Vec<f64>>();
         let cost = |at: &[f64]| make(&values(at)).map_or(f64::MAX, |distribution| minus_log_likelihood(&distribution));
@@ -231,7 +231,7 @@ fn fits(survival: &Survival) -> Vec<Fit> {
             Distribution::hyperexponential_with(at[0], significant(1.0 + at[1]), at[2] / (1.0 + at[2])).ok()
         });
     }
-    // The ends of a uniform distribution lie just beyond the extremes.
+    // The ends of a uniform distribution lie just outside the extremes.
     let complete = || times.iter().filter(|time| time.1).map(|time| time.0);
     let (low, high) = (complete().fold(f64::MAX, f64::min), complete().fold(0.0, f64::max));
     let beyond = (high - low) / times.len() as f64;
