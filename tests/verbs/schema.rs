@@ -11,6 +11,7 @@ use offered_experiment::Summary;
 use offered_experiment::calibrate::Calibration;
 use offered_experiment::document::version::Version;
 use offered_experiment::document::{Record, capacity, compare, demo, simulate, sweep};
+use offered_experiment::fit::Fit;
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
 use offered_plan::document as plan;
@@ -46,6 +47,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         document::<plan::Solutions>(),
         document::<plan::FlowMix>(),
         document::<plan::Comparison>(),
+        document::<Fit>(),
         document::<logs::LogAnalysis>(),
         document::<logs::LogAnalyses>(),
         document::<Report>(),

@@ -20,6 +20,7 @@ mod demo;
 mod exit;
 mod export;
 mod failure;
+mod fit;
 mod import;
 mod init;
 mod input_file;
@@ -98,6 +99,7 @@ enum Command {
     Watch(watch::Args),
     Observe(observe::Args),
     Verify(verify::Args),
+    Fit(fit::Args),
     Export(export::Args),
     Push(push::Args),
     Import(import::Args),
@@ -134,6 +136,7 @@ fn main() -> ExitCode {
         Command::Watch(args) => watch::run(&args),
         Command::Observe(args) => observe::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Fit(args) => fit::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Push(args) => push::run(&args),
         Command::Import(args) => import::run(&args),

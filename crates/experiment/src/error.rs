@@ -50,6 +50,40 @@ pub enum Error {
     /// A machine cannot be observed, or a target cannot be scraped.
     #[error(transparent)]
     Observe(#[from] offered_observe::Error),
+    /// Only recorded runs can be fitted: their workload says what arrived.
+    #[error(
+        "{}: not a run directory of offered; `fit` needs the workload and the requests of a run (offered run or simulate, with -o)",
+        path.display()
+    )]
+    FitNeedsRun {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A run without requests to fit.
+    #[error("{}: no request was successful within the time window; change --skip-first", path.display())]
+    NothingToFit {
+        /// The run.
+        path: PathBuf,
+    },
+    /// Runs of different requests.
+    #[error("{} and {} have different requests; fit one server to runs of the same requests", one.display(), other.display())]
+    FitOtherRequests {
+        /// A run.
+        one: PathBuf,
+        /// A run with other requests.
+        other: PathBuf,
+    },
+    /// Too few requests that found nothing in flight.
+    #[error(
+        "{request}: only {n} requests met no other and were done before the next, and at least 100 are needed for a service time; \
+         add a run at a low rate, or observe the server (--host)"
+    )]
+    TooFewUnloaded {
+        /// The request.
+        request: String,
+        /// Their number.
+        n: usize,
+    },
     /// An object store cannot be used.
     #[cfg(feature = "objects")]
     #[error(transparent)]

@@ -44,6 +44,7 @@ pub mod document;
 mod error;
 mod field;
 mod figures;
+pub mod fit;
 mod incomplete;
 mod location;
 pub mod log_models;

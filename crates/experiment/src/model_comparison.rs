@@ -95,7 +95,7 @@ pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Ce
 
 fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
     let found = match analyse(&model.workload, Some(load)) {
-        Ok(answer) if answer.steady_state.is_some() => Found::Known(answer),
+        Ok(answer) if answer.steady_state.as_ref().is_some_and(|known| !known.is_approximation) => Found::Known(answer),
         Ok(answer) => match at_load(&model.workload, load, DEFAULT_TOLERANCE)
             .and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
         {

@@ -11,7 +11,7 @@ mod partly_open;
 mod service;
 
 use offered_base::Rate;
-use offered_distributions::Shape;
+use offered_distributions::{Distribution, Shape};
 use offered_schedule::arrivals::{Batch, Process, Schedule};
 use offered_workload::Policy;
 use offered_workload::{Server, Workload};
@@ -25,7 +25,7 @@ use service::Service;
 /// server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum System {
-    /// Poisson arrivals.
+    /// Arrivals of single requests.
     Open {
         /// Requests per second.
         rate: f64,
@@ -85,10 +85,27 @@ pub struct SteadyState {
     pub rejected_share: Option<f64>,
     /// Metrics of each station of a network; empty for a single station.
     pub stations: Vec<StationMetrics>,
+    /// Metrics of each class of requests under priorities, the most important class first; empty otherwise.
+    pub classes: Vec<ClassMetrics>,
+    /// Whether the figures are an approximation.
+    pub is_approximation: bool,
     /// Name of the method.
     pub method: &'static str,
     /// Publication of the method.
     pub source: &'static str,
+}
+
+/// Steady-state metrics of one class of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassMetrics {
+    /// Name of the requests.
+    pub name: String,
+    /// Requests per second.
+    pub rate: f64,
+    /// R, mean response time, seconds.
+    pub response: f64,
+    /// Percentiles of R; `None` where they are not known.
+    pub percentiles: Option<Percentiles>,
 }
 
 /// The result for one model.
@@ -109,6 +126,14 @@ pub struct Analysis {
     pub steady_state: Option<SteadyState>,
     /// The assumptions of the metrics, or the reason why there are none.
     pub assumption: String,
+}
+
+/// The largest number of busy servers: a pool of threads keeps no more of them busy than it has threads.
+fn most_busy(server: &Server) -> u32 {
+    match server.discipline() {
+        Policy::Ps(Some(threads)) => server.servers().min(threads),
+        _ => server.servers(),
+    }
 }
 
 /// The name of a model with its metrics, or with the reason why there are none.
@@ -145,6 +170,8 @@ impl SteadyState {
             request_stream: None,
             rejected_share: None,
             stations: vec![],
+            classes: vec![],
+            is_approximation: false,
             method,
             source,
         }
@@ -168,9 +195,12 @@ impl System {
         Ok(match workload.sessions() {
             offered_schedule::Sessions::Replay(_) => return Err("a trace has no closed form"),
             offered_schedule::Sessions::Scenarios(_) => return Err("several scenarios have no closed form"),
-            offered_schedule::Sessions::Open(schedule) => Self::Open { rate: poisson_rate(schedule)? },
+            offered_schedule::Sessions::Open(schedule) => Self::Open { rate: constant_rate(schedule)? },
             offered_schedule::Sessions::PartlyOpen { schedule, length, think, .. } => Self::PartlyOpen {
-                sessions: poisson_rate(schedule)?,
+                sessions: match Pattern::of(schedule)? {
+                    Pattern::Poisson(Batch::Single) => constant_rate(schedule)?,
+                    _ => return Err("sessions do not arrive one by one as a Poisson process"),
+                },
                 requests: length.mean(),
                 geometric: length.stay().is_some(),
                 think: mean_think,
@@ -193,7 +223,7 @@ impl System {
     ///
     /// # Errors
     /// The load is outside (0, 1), the users do not reach it, or the closed system has no closed form.
-    fn at_load(self, load: f64, servers: &Servers<'_>) -> Result<Self, Error> {
+    fn at_load(self, load: f64, pattern: &Pattern, servers: &Servers<'_>) -> Result<Self, Error> {
         let (m, service) = servers.slowest()?;
         Ok(match self {
             Self::Open { .. } => Self::Open { rate: load::open_rate(load, m, service)? },
@@ -203,7 +233,7 @@ impl System {
             }
             Self::Closed { users, exponential, .. } => {
                 let throughput = |think: f64| {
-                    let answer = solve(Self::Closed { users, think, exponential }, servers)?;
+                    let answer = solve(Self::Closed { users, think, exponential }, pattern, servers)?;
                     answer.steady_state.map(|known| known.throughput).ok_or(Error::Unsupported(answer.assumption))
                 };
                 Self::Closed { users, think: load::closed_think(load, m, service, users, throughput)?, exponential }
@@ -221,19 +251,35 @@ impl System {
     }
 }
 
-/// The rate of a Poisson process of single arrivals, per second, or the reason why the arrivals are not one.
-fn poisson_rate(schedule: &Schedule) -> Result<f64, &'static str> {
-    let poisson = match schedule.process() {
-        Process::Poisson => true,
-        Process::Renewal(gaps) => matches!(gaps.shape(), Shape::Exponential(_)),
-        _ => false,
-    };
-    if !poisson {
-        return Err("arrivals are not a Poisson process");
+/// The pattern of the arrivals of an open system.
+#[derive(Clone, Debug, PartialEq)]
+enum Pattern {
+    /// A Poisson process of batches.
+    Poisson(Batch),
+    /// Independent gaps with this distribution, which is scaled to the rate.
+    Renewal(Distribution),
+}
+
+impl Pattern {
+    /// The pattern, or the reason why no formula covers it.
+    fn of(schedule: &Schedule) -> Result<Self, &'static str> {
+        match (schedule.process(), schedule.batch()) {
+            (Process::Poisson, batch) => Ok(Self::Poisson(batch)),
+            (Process::Renewal(gaps), batch) if matches!(gaps.shape(), Shape::Exponential(_)) => {
+                Ok(Self::Poisson(batch))
+            }
+            (Process::Renewal(gaps), Batch::Single) => Ok(Self::Renewal(gaps.clone())),
+            (Process::Constant, Batch::Single) => {
+                Ok(Self::Renewal(Distribution::constant(1.0).expect("one is a constant")))
+            }
+            (Process::Constant | Process::Renewal(_), _) => Err("requests arrive in batches"),
+            (Process::FixedCount | Process::Modulated(_), _) => Err("the gaps between arrivals are not independent"),
+        }
     }
-    if schedule.batch() != Batch::Single {
-        return Err("requests arrive in batches");
-    }
+}
+
+/// The rate of the arrivals, per second, or the reason why no formula covers it.
+fn constant_rate(schedule: &Schedule) -> Result<f64, &'static str> {
     schedule.rate().as_constant().map(Rate::per_sec).ok_or("the rate changes over time")
 }
 
@@ -302,8 +348,12 @@ impl<'a> Servers<'a> {
 /// Invalid parameters, an open load of 1 or more, a load that cannot be reached, or a workload without a modelled server.
 pub fn analyse(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error> {
     let servers = Servers::of(workload)?;
-    let system = match System::of(workload) {
-        Ok(system) => system,
+    let pattern = match workload.sessions() {
+        offered_schedule::Sessions::Open(schedule) => Pattern::of(schedule),
+        _ => Ok(Pattern::Poisson(Batch::Single)),
+    };
+    let (system, pattern) = match System::of(workload).and_then(|system| Ok((system, pattern?))) {
+        Ok(found) => found,
         Err(reason) => {
             let Finding { model, steady_state, assumption } = Finding::none("general arrivals", reason);
             return Ok(Analysis {
@@ -318,8 +368,8 @@ pub fn analyse(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error
         }
     };
     let mut answer = match load {
-        Some(load) => solve_at_load(system, load, &servers)?,
-        None => solve(system, &servers)?,
+        Some(load) => solve_at_load(system, &pattern, load, &servers)?,
+        None => solve(system, &pattern, &servers)?,
     };
     if let (Some(System::Closed { users, think, exponential }), Servers::One(server, service), Some(known)) =
         (answer.system, &servers, &mut answer.steady_state)
@@ -334,26 +384,26 @@ pub fn analyse(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error
 ///
 /// # Errors
 /// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. A missing closed form is no error.
-fn solve_at_load(system: System, load: f64, servers: &Servers<'_>) -> Result<Analysis, Error> {
+fn solve_at_load(system: System, pattern: &Pattern, load: f64, servers: &Servers<'_>) -> Result<Analysis, Error> {
     // Without a closed form there is no think time to solve for; the probe already gives the reason.
     if let System::Closed { users, exponential, .. } = system {
-        let probe = solve(System::Closed { users, think: 1.0, exponential }, servers)?;
+        let probe = solve(System::Closed { users, think: 1.0, exponential }, pattern, servers)?;
         if probe.steady_state.is_none() {
             return Ok(probe);
         }
     }
-    solve(system.at_load(load, servers)?, servers)
+    solve(system.at_load(load, pattern, servers)?, pattern, servers)
 }
 
 /// Solves one system model with one server or network.
 ///
 /// # Errors
 /// Invalid parameters, or an open load of 1 or more.
-fn solve(system: System, servers: &Servers<'_>) -> Result<Analysis, Error> {
+fn solve(system: System, pattern: &Pattern, servers: &Servers<'_>) -> Result<Analysis, Error> {
     let Finding { model, steady_state, assumption } = match servers {
-        Servers::Network(nodes) => network::solve(system, nodes)?,
+        Servers::Network(nodes) => network::solve(system, pattern, nodes)?,
         Servers::One(server, service) => match system {
-            System::Open { rate } => open::solve(rate, server, service)?,
+            System::Open { rate } => open::solve(rate, pattern, server, service)?,
             System::Closed { users, think, exponential } => closed::solve(users, think, exponential, server, service)?,
             System::PartlyOpen { sessions, requests, geometric, think, exponential } => {
                 let memoryless = geometric && (exponential || think == 0.0);

@@ -49,7 +49,7 @@ fn answers(row: &Value) -> Vec<(&'static str, f64)> {
                 think: row["think"][c].as_f64().unwrap(),
                 demands: row["demands"][c].as_array().unwrap().iter().map(|d| d.as_f64().unwrap()).collect(),
             };
-            let solution = multiclass::exact(&[class(0), class(1)], 1000).unwrap();
+            let solution = multiclass::exact(&[class(0), class(1)], &[1, 1], 1000).unwrap();
             vec![("first", solution.throughput[0]), ("second", solution.throughput[1])]
         }
         "size" => [("srpt", Policy::Srpt), ("psjf", Policy::Psjf), ("sjf", Policy::Sjf), ("fb", Policy::Fb)]

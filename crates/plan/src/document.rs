@@ -260,9 +260,9 @@ impl Document for Solutions {
 #[serde(untagged)]
 pub enum Solution {
     /// For a class of users.
-    Class(ClassSolution),
+    Class(Box<ClassSolution>),
     /// For a workload.
-    System(SystemSolution),
+    System(Box<SystemSolution>),
 }
 
 /// The solution for one of several classes of users in a closed network.
@@ -337,6 +337,10 @@ pub struct SystemSolution {
     pub requests: Option<RequestRegularity>,
     /// One entry per station.
     pub stations: Vec<Station>,
+    /// One entry per class of requests under priorities, the most important class first.
+    pub classes: Vec<RequestClass>,
+    /// Whether the figures are an approximation.
+    pub is_approximation: bool,
     /// Bounds of a closed system that hold for all distributions.
     pub bounds: Option<Bounds>,
     /// Name of the method.
@@ -371,6 +375,20 @@ pub struct Percentiles {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
+}
+
+/// A class of requests under priorities.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestClass {
+    /// Name of the requests.
+    pub name: String,
+    /// Request rate.
+    pub rate_per_s: f64,
+    /// Mean response time R.
+    pub response_s: f64,
+    /// Percentiles of R, if known.
+    pub percentiles_s: Option<Percentiles>,
 }
 
 /// A station of a network.

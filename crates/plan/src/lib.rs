@@ -45,6 +45,7 @@ pub mod partly_open;
 mod percentile;
 mod phase_type;
 mod station;
+mod transform;
 pub mod web_users;
 
 pub use error::Error;
@@ -62,5 +63,7 @@ pub struct Response {
 
 #[cfg(test)]
 mod checks;
+#[cfg(test)]
+mod percentile_tests;
 #[cfg(test)]
 mod tests;

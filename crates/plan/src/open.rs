@@ -1,7 +1,12 @@
-//! Open systems: Poisson arrivals that do not depend on the server.
+//! Open systems: arrivals that do not depend on the server.
 
+pub(crate) mod batches;
 pub mod finite;
+pub mod gim1;
+pub(crate) mod md1;
 pub mod mg1;
 pub mod mmm;
 pub mod priority;
+pub(crate) mod qna;
+pub(crate) mod response_tail;
 pub mod size_based;

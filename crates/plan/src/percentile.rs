@@ -16,13 +16,18 @@ pub struct Percentiles {
 impl Percentiles {
     /// Percentiles of a time T with P(T > t) = `tail(t)` and mean `mean`.
     pub(crate) fn of(mean: f64, tail: impl Fn(f64) -> f64) -> Self {
+        Self::to(mean, 4.0 * f64::EPSILON, tail)
+    }
+
+    /// As [`Self::of`], to this relative precision.
+    pub(crate) fn to(mean: f64, precision: f64, tail: impl Fn(f64) -> f64) -> Self {
         let at = |share: f64| {
             let excess = |t: f64| tail(t) - (1.0 - share);
             let mut high = mean;
             while excess(high) > 0.0 {
                 high *= 2.0;
             }
-            root(excess, 0.0, high)
+            root_to(precision, excess, 0.0, high)
         };
         Self { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) }
     }
@@ -33,6 +38,11 @@ impl Percentiles {
 /// Source: Chandrupatla 1997. Each step is an inverse quadratic interpolation where that is safe, and a bisection
 /// elsewhere.
 pub(crate) fn root(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
+    root_to(4.0 * f64::EPSILON, f, low, high)
+}
+
+/// As [`root`], to this relative precision.
+fn root_to(precision: f64, f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
     let (mut a, mut b) = (high, low);
     let (mut fa, mut fb) = (f(a), f(b));
     let (mut c, mut fc);
@@ -47,7 +57,7 @@ pub(crate) fn root(f: impl Fn(f64) -> f64, low: f64, high: f64) -> f64 {
         }
         (a, fa) = (x, fx);
         let (best, fbest) = if fa.abs() < fb.abs() { (a, fa) } else { (b, fb) };
-        let tolerance = 4.0 * f64::EPSILON * best.abs() + f64::MIN_POSITIVE;
+        let tolerance = precision * best.abs() + f64::MIN_POSITIVE;
         let least = tolerance / (b - a).abs();
         if least > 0.5 || fbest == 0.0 {
             return best;

@@ -240,7 +240,7 @@ fn errors_are_one_line() {
         phases::solve(&distribution("lognormal:1s,2"), 10, 1.0).unwrap_err(),
         priority::preemptive(1.0, 1.0, 2.0, 10, 1.0).unwrap_err(),
         priority::preemptive(0.5, 1.0, 2.0, 100_000, 1.0).unwrap_err(),
-        multiclass::exact(&[], 10).unwrap_err(),
+        multiclass::exact(&[], &[], 10).unwrap_err(),
         OpenTraffic::new(-1.0, 1.0).unwrap_err(),
         OpenTraffic::new(1.0, 1.0).unwrap().with_rort(1.0).unwrap_err(),
         Traffic::new(1.0, 1.0, 1, 0).unwrap_err(),
@@ -257,14 +257,14 @@ fn multiclass_exact_respects_its_budget_and_schweitzer_is_close() {
     let class =
         |users, think, demands: [f64; 2]| Class { name: String::new(), users, think, demands: demands.to_vec() };
     let classes = [class(40, 4.0, [0.05, 0.04]), class(20, 6.0, [0.01, 0.08])];
-    assert_eq!(multiclass::exact(&classes, 860), Err(Error::TooManyStates { states: 861.0, budget: 860 }));
-    let exact = multiclass::exact(&classes, 861).unwrap();
-    let approximate = multiclass::schweitzer(&classes, 1e-10).unwrap();
+    assert_eq!(multiclass::exact(&classes, &[1, 1], 860), Err(Error::TooManyStates { states: 861.0, budget: 860 }));
+    let exact = multiclass::exact(&classes, &[1, 1], 861).unwrap();
+    let approximate = multiclass::schweitzer(&classes, &[1, 1], 1e-10).unwrap();
     for c in 0..2 {
         near(approximate.throughput[c], exact.throughput[c], 0.05);
     }
     // With one class the result is that of the one-class solver.
-    let alone = multiclass::exact(&classes[..1], 1000).unwrap();
+    let alone = multiclass::exact(&classes[..1], &[1, 1], 1000).unwrap();
     let stations = [0.05, 0.04].map(|d| Station::queue("", d).unwrap());
     near(alone.throughput[0], mva::solve(&stations, 40, 4.0).unwrap().throughput, 1e-12);
 }

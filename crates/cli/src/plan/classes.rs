@@ -40,14 +40,16 @@ impl FromStr for Class {
 }
 
 /// Solves exactly within the budget, else by Bard-Schweitzer. Its error is measured on the same mix with fewer users.
-pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exit, Failure> {
+pub(super) fn run(classes: &[Class], servers: &[u32], budget: usize, as_json: bool) -> Result<Exit, Failure> {
     let classes: Vec<multiclass::Class> = classes.iter().map(|class| class.0.clone()).collect();
-    let (solution, method, assumption) = match multiclass::exact(&classes, budget) {
-        Ok(exact) => (exact, "exact mean value analysis", "product form at single-server stations".to_owned()),
+    let one_each = vec![1; classes[0].demands.len()];
+    let servers = if servers.is_empty() { &one_each } else { servers };
+    let (solution, method, assumption) = match multiclass::exact(&classes, servers, budget) {
+        Ok(exact) => (exact, "exact mean value analysis", "product form".to_owned()),
         Err(Error::TooManyStates { .. }) => {
-            let approximate = |classes: &[multiclass::Class]| multiclass::schweitzer(classes, 1e-10);
-            let fewer = scaled(&classes, budget);
-            let error = largest_error(&approximate(&fewer)?, &multiclass::exact(&fewer, budget)?);
+            let approximate = |classes: &[multiclass::Class]| multiclass::schweitzer(classes, servers, 1e-10);
+            let fewer = scaled(&classes, budget / servers.iter().copied().max().unwrap_or(1) as usize);
+            let error = largest_error(&approximate(&fewer)?, &multiclass::exact(&fewer, servers, budget)?);
             let sizes: Vec<String> = fewer.iter().map(|c| c.users.to_string()).collect();
             let assumption = format!(
                 "approximate: the exact solution exceeds the budget of {budget} states; with {} users of the same classes \
@@ -65,7 +67,7 @@ pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exi
             .enumerate()
             .map(|(c, class)| {
                 let (x, r) = (solution.throughput[c], solution.response(c));
-                Solved::Class(document::ClassSolution {
+                Solved::Class(Box::new(document::ClassSolution {
                     model: "closed network, several classes".to_owned(),
                     class: class.name.clone(),
                     discipline: "network".to_owned(),
@@ -79,9 +81,9 @@ pub(super) fn run(classes: &[Class], budget: usize, as_json: bool) -> Result<Exi
                     in_system: x * r,
                     residences_s: solution.residence[c].clone(),
                     method: method.to_owned(),
-                    source: "Reiser and Lavenberg 1980; Schweitzer 1979".to_owned(),
+                    source: "Reiser and Lavenberg 1980; Reiser 1981; Schweitzer 1979".to_owned(),
                     assumption: assumption.clone(),
-                })
+                }))
             })
             .collect();
         json(&Solutions { schema: Schema::new(), results });

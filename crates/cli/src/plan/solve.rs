@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args as Arguments;
 use offered_events::document::Schema;
-use offered_plan::analytic::{Analysis, analyse};
+use offered_plan::Percentiles;
+use offered_plan::analytic::{Analysis, ClassMetrics, analyse};
 use offered_plan::document::solve::{document, population};
 use offered_plan::document::{Solution, Solutions};
 
@@ -28,6 +29,9 @@ pub(crate) struct Args {
     /// Class of users, instead of a workload: NAME:USERS:THINK:DEMAND,... (repeatable)
     #[arg(long, conflicts_with_all = ["workload", "load"])]
     class: Vec<Class>,
+    /// Number of servers of each station, in the order of the demands [default: 1]
+    #[arg(long, requires = "class", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    servers: Vec<u32>,
     /// Maximum number of states of the exact solution; beyond, an approximation is used
     #[arg(long, default_value_t = 2_000_000, requires = "class")]
     budget: usize,
@@ -37,7 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
-    let Some(path) = &args.workload else { return classes::run(&args.class, args.budget, args.json) };
+    let Some(path) = &args.workload else { return classes::run(&args.class, &args.servers, args.budget, args.json) };
     let workload = read_workload(path)?;
     let analyses = if args.load.is_empty() {
         vec![analyse(&workload, None)?]
@@ -45,7 +49,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         args.load.iter().map(|load| analyse(&workload, Some(*load))).collect::<Result<_, _>>()?
     };
     if args.json {
-        let results = analyses.iter().map(|analysis| Solution::System(document(analysis))).collect();
+        let results = analyses.iter().map(|analysis| Solution::System(Box::new(document(analysis)))).collect();
         json(&Solutions { schema: Schema::new(), results });
         return Ok(Exit::Done);
     }
@@ -53,6 +57,24 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
         print(analysis);
     }
     Ok(Exit::Done)
+}
+
+fn durations(p: Percentiles) -> [String; 4] {
+    [p.p50, p.p90, p.p95, p.p99].map(duration)
+}
+
+/// A row per class; its percentiles where those of any class are known.
+fn by_class(classes: &[ClassMetrics]) -> Table {
+    let percentiles = if classes.iter().any(|class| class.percentiles.is_some()) { 4 } else { 0 };
+    let head = ["class", "rate", "response", "p50", "p90", "p95", "p99"];
+    let mut table = Table::with_columns(head.into_iter().take(3 + percentiles).map(str::to_owned).collect());
+    for class in classes {
+        let unknown = || ["-"; 4].map(str::to_owned);
+        let known = class.percentiles.map_or_else(unknown, durations);
+        let first = [class.name.clone(), rate(class.rate), duration(class.response)];
+        table.row(first.into_iter().chain(known.into_iter().take(percentiles)).collect::<Vec<_>>());
+    }
+    table
 }
 
 fn print(analysis: &Analysis) {
@@ -80,17 +102,9 @@ fn print(analysis: &Analysis) {
         if let Some(sdev) = metrics.sdev {
             line("sdev of R", duration(sdev));
         }
-        if let Some(p) = metrics.percentiles {
-            line(
-                "percentiles",
-                format!(
-                    "p50 {}  p90 {}  p95 {}  p99 {}",
-                    duration(p.p50),
-                    duration(p.p90),
-                    duration(p.p95),
-                    duration(p.p99)
-                ),
-            );
+        if let Some(percentiles) = metrics.percentiles {
+            let [p50, p90, p95, p99] = durations(percentiles);
+            line("percentiles", format!("p50 {p50}  p90 {p90}  p95 {p95}  p99 {p99}"));
         }
         line("in system Q", number(metrics.in_system));
         line("utilisation U", number(metrics.utilisation));
@@ -114,6 +128,9 @@ fn print(analysis: &Analysis) {
             line("method", metrics.method.to_owned());
             line("source", metrics.source.to_owned());
             line("assumption", analysis.assumption.clone());
+            if !metrics.classes.is_empty() {
+                out!(no newline: "{}", by_class(&metrics.classes));
+            }
             if !metrics.stations.is_empty() {
                 let mut table = Table::new(["station", "residence", "Q", "U", "visits"]);
                 for s in &metrics.stations {

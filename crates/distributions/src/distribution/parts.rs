@@ -24,6 +24,35 @@ impl Distribution {
         }
     }
 
+    /// The density at x > 0, within the ends of a distribution that has some; 0 for a discrete distribution.
+    pub fn density(&self, x: f64) -> f64 {
+        let exponential = |mean: f64| libm::exp(-x / mean) / mean;
+        match self.shape() {
+            Shape::Uniform(low, high) => 1.0 / (high - low),
+            Shape::Exponential(mean) => exponential(*mean),
+            Shape::Gamma { shape, scale } => {
+                let y = x / scale;
+                libm::exp((shape - 1.0) * libm::log(y) - y - libm::lgamma(*shape)) / scale
+            }
+            Shape::Hyperexponential { p, first, second } => p * exponential(*first) + (1.0 - p) * exponential(*second),
+            Shape::Lognormal { mu, sigma } => {
+                let z = (libm::log(x) - mu) / sigma;
+                libm::exp(-z * z / 2.0) / (x * sigma * libm::sqrt(std::f64::consts::TAU))
+            }
+            Shape::Weibull { shape, scale } => {
+                let y = libm::pow(x / scale, *shape);
+                // Far beyond the scale y overflows, and the density is zero to any precision.
+                if y < 1e3 { shape / x * y * libm::exp(-y) } else { 0.0 }
+            }
+            Shape::Pareto { min, shape } => shape / x * libm::pow(min / x, *shape),
+            Shape::BoundedPareto { min, max, shape } => {
+                shape / x * libm::pow(min / x, *shape) / -libm::expm1(-shape * libm::log(max / min))
+            }
+            Shape::Truncated(truncated) => truncated.distribution().density(x) / truncated.inside(),
+            Shape::Constant(_) | Shape::Poisson(_) | Shape::Empirical(_) => 0.0,
+        }
+    }
+
     /// E[X^k; X <= x], k = 1 or 2.
     pub fn partial_moment(&self, k: i32, x: f64) -> f64 {
         let power = f64::from(k);

@@ -4,7 +4,7 @@ use offered_workload::Server;
 use offered_workload::policy::{Knowledge, Order, Policy};
 
 use super::service::Service;
-use super::{Finding, SteadyState};
+use super::{Finding, SteadyState, most_busy};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
 use crate::closed::{Means, RequestStream, phases, priority};
@@ -32,9 +32,9 @@ pub(super) fn solve(
         return Ok(Finding::none(model, "limited capacity in a closed system"));
     }
     let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);
-    let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
+    let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(Some(_)));
     if insensitive || (blind && service.is_exponential()) {
-        let machines = MachineRepair::new(m, mean, users, think)?;
+        let machines = MachineRepair::new(most_busy(server), mean, users, think)?;
         let answer = machines.solve();
         let first_come = discipline == Policy::Fcfs;
         let percentiles = first_come.then(|| machines.percentiles());
@@ -50,7 +50,7 @@ pub(super) fn solve(
             ..SteadyState::at(
                 answer.response,
                 answer.throughput,
-                answer.utilisation,
+                answer.utilisation * f64::from(most_busy(server)) / f64::from(m),
                 "birth-death chain",
                 "Brady and Gunther 2016, sections 3.2 and 3.3",
             )

@@ -1,35 +1,42 @@
 //! Networks of stations with product form.
 
 use offered_distributions::Shape;
+use offered_schedule::arrivals::Batch;
 use offered_workload::Policy;
 
-use super::{Finding, SteadyState, System};
+use super::{Finding, Pattern, SteadyState, System};
 use crate::closed::mva;
+use crate::open::qna;
 use crate::{Error, Station, StationKind, jackson};
 
 /// Solves a network with any system model.
-pub(super) fn solve(system: System, nodes: &[offered_workload::Station]) -> Result<Finding, Error> {
+pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload::Station]) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
         System::PartlyOpen { .. } => "partly-open network",
         System::Closed { .. } => "closed network",
     };
-    let mut network = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        match product_form(node)? {
-            Some(station) => network.push(station),
-            None => {
-                return Ok(Finding::none(
-                    name,
-                    format!(
-                        "station `{}` is {} with a service distribution that has no product form",
-                        node.name(),
-                        node.server().discipline()
-                    ),
-                ));
-            }
+    let gaps_scv = match pattern {
+        Pattern::Poisson(Batch::Single | Batch::Fixed(1)) => 1.0,
+        Pattern::Poisson(_) => return Ok(Finding::none(name, "requests arrive in batches")),
+        Pattern::Renewal(gaps) => gaps.scv(),
+    };
+    let network = nodes.iter().map(product_form).collect::<Result<Option<Vec<Station>>, Error>>()?;
+    let network = match (network, system, pattern) {
+        (Some(network), _, Pattern::Poisson(_)) => network,
+        (_, System::Open { rate }, _) => return approximate(rate, gaps_scv, nodes),
+        _ => {
+            let other = nodes.iter().find(|node| matches!(product_form(node), Ok(None)));
+            let reason = other.map_or_else(String::new, |node| {
+                let discipline = node.server().discipline();
+                format!(
+                    "station `{}` is {discipline} with a service distribution that has no product form",
+                    node.name()
+                )
+            });
+            return Ok(Finding::none(name, reason));
         }
-    }
+    };
     let assumption = "product form: exponential service under FCFS, any service under PS and delays";
     let known = match system {
         System::Closed { users, think, .. } => SteadyState::network(
@@ -61,7 +68,45 @@ fn product_form(node: &offered_workload::Station) -> Result<Option<Station>, Err
         Policy::Ps(None) => queue,
         Policy::Lcfs { preemptive: true } if server.servers() == 1 || exponential => queue,
         Policy::Fcfs | Policy::Lcfs { preemptive: false } if exponential => queue,
+        // Whichever requests have a thread, min(requests, servers) servers are busy.
+        Policy::Ps(Some(threads)) if exponential && threads >= server.servers() => queue,
         _ => return Ok(None),
     };
     Station::new(node.name(), node.visits(), server.service().mean(), kind).map(Some)
+}
+
+/// An open network by the approximation of QNA.
+fn approximate(rate: f64, gaps_scv: f64, nodes: &[offered_workload::Station]) -> Result<Finding, Error> {
+    let name = "open network";
+    let (mut stations, mut scv) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let server = node.server();
+        let queue = StationKind::Queue { servers: server.servers() };
+        // Under processor sharing a station passes its arrivals on as one with exponential service does.
+        let (kind, of) = match server.discipline() {
+            Policy::Infinite => (StationKind::Delay, server.service().scv()),
+            Policy::Ps(None) => (queue, 1.0),
+            Policy::Fcfs | Policy::Lcfs { preemptive: false } => (queue, server.service().scv()),
+            other => {
+                let reason = format!("station `{}` is {other} in a network that has no product form", node.name());
+                return Ok(Finding::none(name, reason));
+            }
+        };
+        if of.is_infinite() {
+            let reason = format!("the second moment of the service at station `{}` is infinite", node.name());
+            return Ok(Finding::none(name, reason));
+        }
+        stations.push(Station::new(node.name(), node.visits(), server.service().mean(), kind)?);
+        scv.push(of);
+    }
+    let solution = qna::solve(&stations, &scv, gaps_scv, rate)?;
+    let known = SteadyState {
+        is_approximation: true,
+        ..SteadyState::network(&stations, solution, "Queueing Network Analyzer (QNA), an approximation", "Whitt 1983")
+    };
+    Ok(Finding::known(
+        name,
+        known,
+        "an approximation from the CoV of gaps and services alone; its error is in the manual (plan solve); simulate for the exact value",
+    ))
 }

@@ -2,7 +2,7 @@
 
 use crate::analytic::{Analysis, SteadyState, System};
 
-use super::{Bounds, Percentiles, RequestRegularity, Station, SystemSolution as Document, finite};
+use super::{Bounds, Percentiles, RequestClass, RequestRegularity, Station, SystemSolution as Document, finite};
 
 /// Number of users N, think time Z in seconds, and stay probability; `None` for those that the system model does not have.
 pub fn population(system: Option<System>) -> (Option<u64>, Option<f64>, Option<f64>) {
@@ -30,8 +30,13 @@ pub fn document(analysis: &Analysis) -> Document {
         lag1_correlation: of.lag1,
         dispersion: of.dispersion,
     };
-    let percentiles =
-        |known: &SteadyState| known.percentiles.map(|p| Percentiles { p50: p.p50, p90: p.p90, p95: p.p95, p99: p.p99 });
+    let percentiles = |p: crate::Percentiles| Percentiles { p50: p.p50, p90: p.p90, p95: p.p95, p99: p.p99 };
+    let classes = known.map(|known| known.classes.iter()).into_iter().flatten().map(|class| RequestClass {
+        name: class.name.clone(),
+        rate_per_s: class.rate,
+        response_s: class.response,
+        percentiles_s: class.percentiles.map(percentiles),
+    });
     Document {
         model: analysis.model.clone(),
         discipline: analysis.discipline.clone(),
@@ -47,8 +52,10 @@ pub fn document(analysis: &Analysis) -> Document {
         response_sdev_s: known.and_then(|k| k.sdev).and_then(finite),
         requests: known.and_then(|k| k.request_stream).map(requests),
         rejected_share: known.and_then(|k| k.rejected_share),
-        percentiles_s: known.and_then(percentiles),
+        percentiles_s: known.and_then(|k| k.percentiles).map(percentiles),
         stations: stations.collect(),
+        classes: classes.collect(),
+        is_approximation: known.is_some_and(|k| k.is_approximation),
         bounds: analysis.bounds.map(|bounds| Bounds {
             throughput_per_s: bounds.throughput,
             response_s: bounds.response,

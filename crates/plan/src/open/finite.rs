@@ -6,6 +6,7 @@
 use crate::Error;
 use crate::birth_death::stationary;
 use crate::error::{positive, some};
+use crate::percentile::{Percentiles, tail_behind};
 
 /// Steady-state metrics. A steady state exists at any load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +21,8 @@ pub struct LossMetrics {
     pub in_system: f64,
     /// U, utilisation of each server.
     pub utilisation: f64,
+    /// Percentiles of the response time of the admitted requests under FCFS, seconds.
+    pub percentiles: Percentiles,
 }
 
 /// Exact solution for `servers` servers and at most `capacity` requests in the system, including those in service. `service` is
@@ -40,10 +43,17 @@ pub fn solve(servers: u32, capacity: u64, service: f64, rate: f64) -> Result<Los
     let in_system: f64 = p.iter().enumerate().map(|(n, p)| n as f64 * p).sum();
     let busy: f64 = p.iter().enumerate().map(|(n, p)| (n as f64).min(m) * p).sum();
     let throughput = busy / service;
+    // An admitted request that finds n requests waits for n - m + 1 completions.
+    let mut ahead = vec![0.0; (capacity - u64::from(servers)) as usize + 1];
+    let (admitting, full) = p.split_at(capacity as usize);
+    for (n, p) in admitting.iter().enumerate() {
+        ahead[(n + 1).saturating_sub(servers as usize)] += p / (1.0 - full[0]);
+    }
     Ok(LossMetrics {
-        rejected_share: p[capacity as usize],
+        rejected_share: full[0],
         throughput,
         response: in_system / throughput,
+        percentiles: Percentiles::of(in_system / throughput, tail_behind(&ahead, service, servers)),
         in_system,
         utilisation: busy / m,
     })

@@ -1,0 +1,362 @@
+//! Fitting a modelled server to measured runs: service times by request, number of servers, discipline, saturation.
+//!
+//! Service times come from requests that found nothing in flight, the discipline from a simulation of the same arrivals at
+//! each candidate, the saturation from the fitted server, from overloaded runs and from the
+//! Universal Scalability Law. A figure that the data do not determine is reported as such, with the reason.
+
+mod candidates;
+mod features;
+mod minimise;
+mod observations;
+mod scalability;
+mod service_times;
+mod survival;
+#[cfg(test)]
+mod tests;
+mod workload_text;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use offered_base::Seed;
+use offered_events::document::{Document, Schema};
+use offered_verify::StabilityState;
+use offered_workload::{Policy, Workload};
+use serde::{Deserialize, Serialize};
+
+pub use candidates::CandidateResult;
+pub use scalability::{Scalability, ScalabilityPoint};
+pub use service_times::{FittedService, ServiceSource};
+
+use crate::{Error, VerifiedRun, parallel};
+use candidates::{Candidate, Judge};
+use observations::Observations;
+use workload_text::with_server;
+
+/// What may be assumed about the server instead of being fitted.
+#[derive(Clone, Debug, Default)]
+pub struct FitOptions {
+    /// Number of servers; `None`: fitted.
+    pub servers: Option<u32>,
+    /// Disciplines to choose from; empty: the usual ones.
+    pub disciplines: Vec<Policy>,
+}
+
+/// A server fitted to runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Fit {
+    /// Name and version of this document.
+    pub schema: Schema<Fit>,
+    /// The runs, in the given order.
+    pub runs: Vec<FittedRun>,
+    /// Service times by request.
+    pub service: Vec<FittedService>,
+    /// The discipline and the number of servers, the best candidate first.
+    pub candidates: Vec<CandidateResult>,
+    /// Whether the best candidate explains the responses, and whether others do as well.
+    pub conclusion: Conclusion,
+    /// The conclusion in a sentence.
+    pub reason: String,
+    /// The largest rate that the server completes, by each method.
+    pub saturation: Vec<Saturation>,
+    /// The Universal Scalability Law over the runs; `None` with the reason in `no_scalability_reason`.
+    pub scalability: Option<Scalability>,
+    /// Why the Universal Scalability Law was not fitted.
+    pub no_scalability_reason: Option<String>,
+    /// Each run predicted from the service times of the others; empty for a single run.
+    pub left_out: Vec<LeftOutRun>,
+    /// Warnings.
+    pub warnings: Vec<String>,
+    /// The workload with the fitted server; `None` if no candidate was simulated.
+    pub workload: Option<String>,
+}
+
+impl Document for Fit {
+    const SCHEMA: &'static str = "offered.fit/1";
+}
+
+offered_base::named! {
+    /// How well the responses determine the discipline.
+    pub enum Conclusion {
+        /// One candidate explains the responses, and no other does.
+        Determined = "determined",
+        /// Several candidates explain them.
+        Ambiguous = "ambiguous",
+        /// No candidate explains them.
+        Unexplained = "unexplained",
+        /// There was nothing to compare.
+        NotChecked = "not_checked",
+    }
+}
+
+/// A run of the fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FittedRun {
+    /// Its name.
+    pub name: String,
+    /// Completed requests per second.
+    pub completed_rate_per_s: f64,
+    /// Mean number of requests in flight.
+    pub in_flight: f64,
+    /// Requests that found nothing in flight.
+    pub unloaded_requests: u64,
+    /// Mean service time seen by the client: done - sent.
+    pub mean_ms: f64,
+    /// Whether the backlog grew.
+    pub is_overloaded: bool,
+}
+
+/// An estimate of the largest rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Saturation {
+    /// How it was estimated.
+    pub method: String,
+    /// Requests per second.
+    pub rate_per_s: f64,
+    /// The lower end of its 95 % interval; `None` if unknown.
+    pub low_per_s: Option<f64>,
+    /// The upper end.
+    pub high_per_s: Option<f64>,
+}
+
+/// A run predicted by the model from the other runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftOutRun {
+    /// Its name.
+    pub name: String,
+    /// Mean, measured.
+    pub mean_ms: f64,
+    /// Mean, predicted.
+    pub predicted_mean_ms: f64,
+    /// p95, measured.
+    pub p95_ms: f64,
+    /// p95, predicted.
+    pub predicted_p95_ms: f64,
+    /// The largest difference of any feature, in standard errors.
+    pub largest_difference: f64,
+}
+
+/// A verified run with its requests in memory.
+struct RunData {
+    name: String,
+    text: String,
+    workload: Workload,
+    /// Whether its backlog grew.
+    is_overloaded: bool,
+    observed: Observations,
+    directory: PathBuf,
+}
+
+/// Fits a server to runs of `offered`.
+///
+/// # Errors
+/// A run is not a run directory of `offered`, cannot be read, or has no complete request; there are no service times.
+pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fit, Error> {
+    let demands = service_times::demands(runs.iter().map(|(_, run)| run));
+    let runs = runs.into_iter().map(|(path, run)| RunData::of(path, run)).collect::<Result<Vec<_>, _>>()?;
+    let labels = labels(&runs)?;
+    let mut warnings = Vec::new();
+    let observed: Vec<&Observations> = runs.iter().map(|run| &run.observed).collect();
+    let (service, distributions) = service_times::fit(&labels, &observed, &demands, &mut warnings)?;
+    let shares = shares(&runs, labels.len());
+    let mean: f64 = shares.iter().zip(&service).map(|(share, law)| share * law.mean_ms / 1e3).sum();
+    let relative_error = service.iter().map(FittedService::relative_error).fold(0.0, f64::max);
+    let scalability = scalability::fit(runs.iter().filter(|run| !run.is_overloaded).map(|run| &run.observed));
+    let stable: Vec<&RunData> = runs.iter().filter(|run| !run.is_overloaded).collect();
+    let overloaded = runs.iter().filter(|run| run.is_overloaded).map(|run| run.observed.completed_rate());
+    let capacity = overloaded.fold(None, |most: Option<f64>, rate| Some(most.map_or(rate, |most| most.max(rate))));
+    if stable.is_empty() {
+        warnings
+            .push("every run is overloaded, so the discipline cannot be determined; add a run at a lower rate".into());
+    }
+    let judge = Judge { mean, relative_error };
+    let candidates = Candidate::all(options, &stable, mean, capacity, labels.len());
+    let compare = |candidate| judge.compare(candidate, &stable, &labels, &distributions);
+    let results = parallel::map(&candidates, offered_observe::processors(), compare);
+    let mut results = results.into_iter().collect::<Result<Vec<_>, Error>>()?;
+    results.sort_by(|a, b| a.typical_difference.total_cmp(&b.typical_difference));
+    let (conclusion, reason) = conclude(&results);
+    let left_out = match results.first() {
+        Some(best) if stable.len() > 1 => left_out(best.candidate(), &judge, &stable, &labels, &demands)?,
+        _ => Vec::new(),
+    };
+    if stable.len() == 1 {
+        warnings
+            .push("there is one run to fit, so the model was not checked on others; add runs at other loads".into());
+    }
+    let workload = match results.first() {
+        Some(best) => Some(with_server(&stable[0].text, &best.candidate(), &labels, &distributions)?),
+        None => None,
+    };
+    let (scalability, no_scalability_reason) = match scalability {
+        Ok(found) => (Some(found), None),
+        Err(why) => (None, Some(why)),
+    };
+    let saturation = saturation(&results, mean, relative_error, &runs, scalability.as_ref());
+    Ok(Fit {
+        schema: Schema::new(),
+        runs: runs.iter().map(RunData::document).collect(),
+        service,
+        candidates: results,
+        conclusion,
+        reason,
+        saturation,
+        scalability,
+        no_scalability_reason,
+        left_out,
+        warnings,
+        workload,
+    })
+}
+
+impl RunData {
+    fn of(directory: PathBuf, run: VerifiedRun) -> Result<Self, Error> {
+        let VerifiedRun { recording, verdict, run: recorded, .. } = run;
+        let name = verdict.source.path.clone();
+        let Some(recorded) = recorded else { return Err(Error::FitNeedsRun { path: directory }) };
+        let is_overloaded = verdict.stability.as_ref().is_some_and(|of| of.state == StabilityState::Overloaded);
+        let record = recorded.record.as_ref();
+        if record.is_some_and(|record| record.load.is_some()) {
+            return Err(Error::TwinAtLoad);
+        }
+        let mut workload = recorded.workload?;
+        if let Some(seed) = record.and_then(|record| record.seed) {
+            workload = workload.with_seed(Seed(seed));
+        }
+        let observed = Observations::of(&recording, &verdict.window, &workload.labels())?;
+        if observed.requests.is_empty() {
+            return Err(Error::NothingToFit { path: directory });
+        }
+        Ok(Self { name, text: recorded.text, workload, is_overloaded, observed, directory })
+    }
+
+    /// The last part of its path.
+    fn short_name(&self) -> &str {
+        self.name.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.name)
+    }
+
+    fn document(&self) -> FittedRun {
+        FittedRun {
+            name: self.name.clone(),
+            completed_rate_per_s: self.observed.completed_rate(),
+            in_flight: self.observed.in_flight(),
+            unloaded_requests: self.observed.unloaded(),
+            mean_ms: self.observed.mean() * 1e3,
+            is_overloaded: self.is_overloaded,
+        }
+    }
+}
+
+/// The names of the requests, the same in all runs.
+fn labels(runs: &[RunData]) -> Result<Vec<String>, Error> {
+    let of = |run: &RunData| run.workload.labels();
+    let first = runs.first().map(of).unwrap_or_default();
+    match runs.iter().find(|run| of(run) != first) {
+        Some(other) => Err(Error::FitOtherRequests { one: runs[0].directory.clone(), other: other.directory.clone() }),
+        None => Ok(first),
+    }
+}
+
+/// The share of each request in all runs.
+fn shares(runs: &[RunData], labels: usize) -> Vec<f64> {
+    let mut counts = vec![0u64; labels];
+    for request in runs.iter().flat_map(|run| &run.observed.requests) {
+        counts[usize::from(request.label)] += 1;
+    }
+    let total: u64 = counts.iter().sum();
+    counts.into_iter().map(|count| count as f64 / total.max(1) as f64).collect()
+}
+
+/// Whether one candidate explains the responses.
+fn conclude(results: &[CandidateResult]) -> (Conclusion, String) {
+    let Some(best) = results.first() else {
+        return (Conclusion::NotChecked, "there is no run to compare with a model".to_owned());
+    };
+    let others: Vec<String> = results[1..].iter().filter(|other| other.explains).map(CandidateResult::name).collect();
+    if !best.explains {
+        let reason = format!(
+            "no candidate explains the responses: the closest, {}, differs by {:.1} standard errors in its {}",
+            best.name(),
+            best.largest_difference,
+            best.largest_difference_in
+        );
+        return (Conclusion::Unexplained, reason);
+    }
+    if others.is_empty() {
+        return (Conclusion::Determined, format!("{} explains the responses, no other candidate does", best.name()));
+    }
+    let reason = format!("the data cannot tell {} from {}; add a run at a higher load", best.name(), others.join(", "));
+    (Conclusion::Ambiguous, reason)
+}
+
+/// Predicts each run with the service times of the others.
+fn left_out(
+    best: Candidate,
+    judge: &Judge,
+    stable: &[&RunData],
+    labels: &[String],
+    demands: &BTreeMap<String, service_times::Demand>,
+) -> Result<Vec<LeftOutRun>, Error> {
+    let mut all = Vec::new();
+    for (i, run) in stable.iter().enumerate() {
+        let others: Vec<&Observations> =
+            stable.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, run)| &run.observed).collect();
+        // Without the unloaded requests of this run there may be too few.
+        let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else { continue };
+        let simulated = best.simulate(run, labels, &distributions)?;
+        let differences = judge.differences(&run.observed, &simulated, labels);
+        let largest_difference = differences.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
+        all.push(LeftOutRun {
+            name: run.name.clone(),
+            mean_ms: run.observed.mean() * 1e3,
+            predicted_mean_ms: simulated.mean() * 1e3,
+            p95_ms: run.observed.quantile(0.95) * 1e3,
+            predicted_p95_ms: simulated.quantile(0.95) * 1e3,
+            largest_difference,
+        });
+    }
+    Ok(all)
+}
+
+fn saturation(
+    results: &[CandidateResult],
+    mean: f64,
+    relative_error: f64,
+    runs: &[RunData],
+    scalability: Option<&Scalability>,
+) -> Vec<Saturation> {
+    let mut all = Vec::new();
+    if let Some(best) = results.first().filter(|best| best.explains && best.discipline != Policy::Infinite.to_string())
+    {
+        let rate = f64::from(best.servers) / mean;
+        let wide = 1.96 * relative_error;
+        all.push(Saturation {
+            method: format!("servers / mean service time, {}", best.name()),
+            rate_per_s: rate,
+            low_per_s: Some(rate / (1.0 + wide)),
+            high_per_s: Some(rate / (1.0 - wide).max(0.1)),
+        });
+    }
+    for run in runs.iter().filter(|run| run.is_overloaded) {
+        let (rate, error) = (run.observed.completed_rate(), run.observed.completed_rate_error());
+        all.push(Saturation {
+            method: format!("completed rate of {}, which is overloaded", run.name),
+            rate_per_s: rate,
+            low_per_s: Some(rate - 1.96 * error),
+            high_per_s: Some(rate + 1.96 * error),
+        });
+    }
+    if let Some(law) = scalability.filter(|law| law.peak_per_s.is_some()) {
+        all.push(Saturation {
+            method: "Universal Scalability Law".to_owned(),
+            rate_per_s: law.peak_per_s.unwrap_or_default(),
+            low_per_s: law.peak_low_per_s,
+            high_per_s: law.peak_high_per_s,
+        });
+    }
+    all
+}

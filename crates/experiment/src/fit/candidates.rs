@@ -1,0 +1,182 @@
+//! The candidates for discipline and number of servers, each simulated with the arrivals of the runs.
+
+use offered_base::Instant;
+use offered_distributions::Distribution;
+use offered_simulate::simulate_with;
+use offered_workload::Policy;
+use serde::{Deserialize, Serialize};
+
+use super::features::features;
+use super::observations::{Collected, Observations};
+use super::workload_text::with_server;
+use super::{FitOptions, RunData};
+use crate::{Error, WorkloadSource, file_reader};
+
+/// Numbers of servers that are tried.
+const SERVERS: [u32; 14] = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128];
+/// Number of these that are tried, from the least that carries the measured rate.
+const TRIED: usize = 4;
+/// The largest difference in standard errors that chance explains: there are some thirty features, and their errors are estimates.
+const EXPLAINED: f64 = 4.5;
+/// Relative difference that is accepted whatever the number of requests: no server is exactly its model.
+const MODEL_ERROR: f64 = 0.01;
+
+/// A discipline and a number of servers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) discipline: Policy,
+    pub(super) servers: u32,
+}
+
+/// How well a candidate explains the responses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CandidateResult {
+    /// The discipline as a workload file writes it.
+    pub discipline: String,
+    /// Number of servers.
+    pub servers: u32,
+    /// Whether its differences can be chance.
+    pub explains: bool,
+    /// Root mean square of the differences between measured and simulated features, in standard errors: about 1 for the true server.
+    pub typical_difference: f64,
+    /// The largest difference.
+    pub largest_difference: f64,
+    /// The feature with the largest difference.
+    pub largest_difference_in: String,
+    /// Simulated over measured mean, of each stable run.
+    pub mean_ratios: Vec<f64>,
+}
+
+impl Candidate {
+    /// The candidates that carry the rates of the `runs` with a mean service time of `mean` seconds. `capacity` is the rate that a saturated
+    /// server completed, if one was measured.
+    pub(super) fn all(
+        options: &FitOptions,
+        runs: &[&RunData],
+        mean: f64,
+        capacity: Option<f64>,
+        labels: usize,
+    ) -> Vec<Self> {
+        if runs.is_empty() {
+            return Vec::new();
+        }
+        let busy = runs.iter().map(|run| run.observed.completed_rate() * mean).fold(0.0, f64::max);
+        let servers: Vec<u32> = match (options.servers, capacity) {
+            (Some(servers), _) => vec![servers],
+            (None, Some(capacity)) => vec![(capacity * mean).round().max(1.0) as u32],
+            (None, None) => {
+                SERVERS.into_iter().filter(|servers| f64::from(*servers) > 0.98 * busy).take(TRIED).collect()
+            }
+        };
+        let usual = [Policy::Fcfs, Policy::Ps(None)];
+        let single = [Policy::Lcfs { preemptive: false }, Policy::Lcfs { preemptive: true }, Policy::Srpt, Policy::Fb];
+        let by_class = [Policy::Priority { preemptive: false }, Policy::Priority { preemptive: true }];
+        let all = servers.into_iter().flat_map(|servers| {
+            let mut disciplines = options.disciplines.clone();
+            if disciplines.is_empty() {
+                disciplines.extend(usual);
+                disciplines.extend(single.into_iter().filter(|_| servers == 1));
+                disciplines.extend(by_class.into_iter().filter(|_| servers == 1 && labels > 1));
+            }
+            disciplines.into_iter().map(move |discipline| Self { discipline, servers })
+        });
+        let infinite = Self { discipline: Policy::Infinite, servers: 1 };
+        all.chain(options.disciplines.is_empty().then_some(infinite)).collect()
+    }
+
+    /// The requests of a run at this candidate, with the same arrivals.
+    pub(super) fn simulate(
+        &self,
+        run: &RunData,
+        labels: &[String],
+        service: &[Distribution],
+    ) -> Result<Observations, Error> {
+        let text = with_server(&run.text, self, labels, service)?;
+        let file = run.directory.join("workload.toml");
+        let source = WorkloadSource::new(run.name.clone(), text, file_reader(Some(&file), |_, _| {}));
+        let workload = source.parse(&source.text)?.with_seed(run.workload.seed());
+        let until = Instant(run.observed.window.end);
+        let workload = workload.with_count(None)?.with_duration(Instant::ZERO.until(until))?;
+        let mut collected = Collected::default();
+        simulate_with(&workload, &mut collected)?;
+        Ok(Observations::new(collected.0, run.observed.window.clone()))
+    }
+}
+
+impl CandidateResult {
+    /// `2 servers, ps`.
+    pub fn name(&self) -> String {
+        match (self.discipline.as_str(), self.servers) {
+            ("infinite", _) => "infinite (no request waits)".to_owned(),
+            (discipline, 1) => format!("1 server, {discipline}"),
+            (discipline, servers) => format!("{servers} servers, {discipline}"),
+        }
+    }
+
+    pub(super) fn candidate(&self) -> Candidate {
+        let discipline = self.discipline.parse().expect("it was written by a policy");
+        Candidate { discipline, servers: self.servers }
+    }
+}
+
+/// Compares simulated with measured runs.
+pub(super) struct Judge {
+    /// Mean service time, seconds.
+    pub(super) mean: f64,
+    /// Its standard error, relative to it.
+    pub(super) relative_error: f64,
+}
+
+impl Judge {
+    /// Simulates all runs at a candidate.
+    pub(super) fn compare(
+        &self,
+        candidate: &Candidate,
+        runs: &[&RunData],
+        labels: &[String],
+        service: &[Distribution],
+    ) -> Result<CandidateResult, Error> {
+        let (mut squares, mut n, mut mean_ratios) = (0.0, 0.0, Vec::new());
+        let (mut largest_difference, mut largest_difference_in) = (0.0, String::new());
+        for run in runs {
+            let simulated = candidate.simulate(run, labels, service)?;
+            mean_ratios.push(simulated.mean() / run.observed.mean());
+            for (name, difference) in self.differences(&run.observed, &simulated, labels) {
+                squares += difference * difference;
+                n += 1.0;
+                if difference > largest_difference {
+                    (largest_difference, largest_difference_in) =
+                        (difference, format!("{name} ({})", run.short_name()));
+                }
+            }
+        }
+        Ok(CandidateResult {
+            discipline: candidate.discipline.to_string(),
+            servers: candidate.servers,
+            explains: n > 0.0 && largest_difference < EXPLAINED,
+            typical_difference: (squares / f64::max(n, 1.0)).sqrt(),
+            largest_difference,
+            largest_difference_in,
+            mean_ratios,
+        })
+    }
+
+    /// The differences of features that both have, in standard errors.
+    pub(super) fn differences(
+        &self,
+        measured: &Observations,
+        simulated: &Observations,
+        labels: &[String],
+    ) -> Vec<(String, f64)> {
+        let of_model = features(simulated, labels);
+        let growth = (measured.mean() / self.mean).max(1.0);
+        let both = features(measured, labels).into_iter().filter_map(|one| {
+            let other = of_model.iter().find(|other| other.name == one.name)?;
+            let model = MODEL_ERROR.max(self.relative_error * if one.is_overall { growth } else { 2.0 });
+            let error = (one.error * one.error + other.error * other.error + model * model).sqrt();
+            Some((one.name, (other.value / one.value).ln().abs() / error))
+        });
+        both.collect()
+    }
+}

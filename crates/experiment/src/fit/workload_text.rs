@@ -1,0 +1,49 @@
+//! The text of a workload with another server.
+
+use offered_base::InvalidValue;
+use offered_distributions::Distribution;
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+use super::candidates::Candidate;
+use crate::Error;
+
+/// `text` with this server. Requests get their own service time where they differ.
+pub(super) fn with_server(
+    text: &str,
+    candidate: &Candidate,
+    labels: &[String],
+    service: &[Distribution],
+) -> Result<String, Error> {
+    let mut document: DocumentMut = text.parse().map_err(|_| InvalidValue::new("the recorded workload is not TOML"))?;
+    document.remove("station");
+    let mut server = Table::new();
+    if candidate.servers > 1 {
+        server.insert("servers", Item::Value(i64::from(candidate.servers).into()));
+    }
+    server.insert("discipline", Item::Value(candidate.discipline.to_string().into()));
+    let first = service.first().ok_or_else(|| InvalidValue::new("the workload has no requests"))?;
+    server.insert("service", Item::Value(value(first)));
+    document.insert("server", Item::Table(server));
+    let requests = document.get_mut("request").and_then(Item::as_array_of_tables_mut);
+    let alike = service.iter().all(|other| other == first);
+    match requests {
+        Some(requests) if alike => requests.iter_mut().for_each(|request| drop(request.remove("service"))),
+        Some(requests) if requests.len() == labels.len() => {
+            for (request, service) in requests.iter_mut().zip(service) {
+                request.insert("service", Item::Value(value(service)));
+            }
+        }
+        None if alike => {}
+        _ => {
+            return Err(InvalidValue::new(
+                "the requests of this workload have different service times, but no [[request]] of their own to hold them",
+            )
+            .into());
+        }
+    }
+    Ok(document.to_string())
+}
+
+fn value(distribution: &Distribution) -> Value {
+    distribution.to_string().parse().expect("a distribution is written as TOML")
+}
