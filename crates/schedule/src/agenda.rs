@@ -7,9 +7,12 @@
 //! The only state of a thinking session is its next request (24 bytes): think times, lengths and choices are
 //! functions of (seed, session, step). Therefore every division of a run into shares schedules the same requests.
 
+mod merged;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use self::merged::MergedAgenda;
 use crate::arrivals::Arrivals;
 use crate::closed::{Closed, Pace, Start};
 use crate::count::Count;
@@ -17,7 +20,6 @@ use crate::flow::{Decide, Flows};
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::population::Population;
-use crate::scenarios::MergedAgenda;
 use crate::sessions::{Length, Opening, Sessions};
 use crate::thinking::Thinking;
 use crate::trace::{Replay, ReplayMode};

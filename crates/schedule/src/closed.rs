@@ -4,13 +4,10 @@ use std::sync::Arc;
 
 use crate::flow::Flows;
 use crate::launch::Visit;
-use crate::population::Population;
+use crate::population::{MAX_USERS, Population};
 use offered_base::InvalidValue;
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
-
-/// Maximum number of users. Each user takes memory from the start; a larger number is divided between machines.
-pub const MAX_USERS: u64 = 100_000_000;
 
 /// A closed system: a fixed number of users that send a request, wait for the response, and think.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,9 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::arrivals::Profile;
-use crate::closed::MAX_USERS;
 use offered_base::InvalidValue;
 use offered_base::time::{Instant, Nanos};
+
+/// Maximum number of users. Each user takes memory from the start; a larger number is divided between machines.
+pub const MAX_USERS: u64 = 100_000_000;
 
 /// The numbers of users by which a stage with a changing number is described.
 const SAMPLES: u64 = 16;

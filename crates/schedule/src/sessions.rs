@@ -1,11 +1,13 @@
 //! The system model: who comes, and what sessions do.
 
+mod scenarios;
+
 use std::sync::Arc;
 
+pub use self::scenarios::{MAX_SCENARIOS, Scenario, Scenarios};
 use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
-use crate::scenarios::Scenarios;
 use crate::trace::{Replay, ReplayMode};
 use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
