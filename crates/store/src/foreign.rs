@@ -25,6 +25,7 @@ mod locust;
 mod number;
 mod oha;
 mod oha_db;
+mod options;
 mod own_csv;
 mod pgbench;
 mod phout;
@@ -33,6 +34,7 @@ mod rows;
 mod sqlite;
 mod vegeta;
 
+pub use options::{ReadOptions, TimestampMeaning};
 pub use own_csv::COLUMNS as CSV_COLUMNS;
 
 use std::io::{BufRead, Cursor, ErrorKind, Read};
@@ -40,7 +42,6 @@ use std::io::{BufRead, Cursor, ErrorKind, Read};
 use offered_events::Recording;
 
 use crate::error::Error;
-use crate::open::ReadOptions;
 use intake::Intake;
 
 /// The content of a file, from its first byte.

@@ -24,6 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod complete_file;
 mod error;
 mod event_source;
 pub mod export;
@@ -42,8 +43,8 @@ mod write_loss;
 pub use error::Error;
 pub use event_source::Spool;
 pub use failures::{read_failures, write_failure};
-pub use foreign::{CSV_COLUMNS, InputFormat};
-pub use open::{ReadOptions, TimestampMeaning, read, read_from};
+pub use foreign::{CSV_COLUMNS, InputFormat, ReadOptions, TimestampMeaning};
+pub use open::{read, read_from};
 pub use record::{EndCondition, Ignored, Machine, ObservedHost, RunKind, RunRecord};
 pub use recorder::{Closing, Recorder, lower_thread_priority};
 pub use rundir::archive::write_tar;

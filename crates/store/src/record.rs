@@ -3,7 +3,7 @@
 //! This type writes and reads it. book/src/reference/run-directory.md documents every key.
 
 use std::fmt::Display;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -15,9 +15,9 @@ use offered_io::read_regular_text;
 use serde::de::{Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::complete_file::write_complete;
 use crate::error::Error;
 use crate::rundir::files::RECORD as FILE;
-use crate::rundir::{workers, write_record};
 
 /// The record of a run: everything except its workload and its events.
 ///
@@ -162,17 +162,17 @@ impl RunRecord {
         }
     }
 
-    /// Reads the record of the run in the directory `run`, merged for several workers. `None` if the run did not end or `run` is a file.
+    /// Reads the record of the run of one worker in the directory `run`. `None` if the run did not end or `run` is a file.
     ///
     /// # Errors
     /// The record is unreadable or invalid.
-    pub fn read(run: &Path) -> Result<Option<Self>, Error> {
+    pub(crate) fn read_one(run: &Path) -> Result<Option<Self>, Error> {
         let path = run.join(FILE);
         let text = match read_regular_text(&path) {
             Ok(text) => text,
             // Files of other tools have no record either.
             Err(why) if matches!(why.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                return workers::record(run);
+                return Ok(None);
             }
             Err(why) => return Err(Error::io("read", &path)(why)),
         };
@@ -237,6 +237,11 @@ impl RunRecord {
             verdict,
         }
     }
+}
+
+/// Writes or replaces `run.json` of the run in `path`.
+pub(crate) fn write_record(path: &Path, record: &str) -> Result<(), Error> {
+    write_complete(&path.join(FILE), |file| file.write_all(record.as_bytes()))
 }
 
 impl<S: Serialize, V: Serialize> RunRecord<S, V> {

@@ -10,8 +10,8 @@ mod lost;
 mod merge;
 pub(crate) mod workers;
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,11 +25,12 @@ use serde::Serialize;
 use self::heartbeat::Heartbeat;
 use self::in_flight::{InFlightRequests, InFlightWriter};
 use self::lost::{LostRequests, StartedSessions};
+use crate::complete_file::write_complete;
 use crate::error::Error;
 use crate::event_source::{Part, Parts};
 use crate::labels::Labels;
 use crate::part::{self, PartContext};
-use crate::record::RunRecord;
+use crate::record::{RunRecord, write_record};
 use crate::recorder::backlog::Backlog;
 
 /// Writes one run. Files get their final names only when complete; an existing directory is never changed.
@@ -194,31 +195,6 @@ impl Writer {
         self.backlog.during(&self.path.join(files::RECORD), || write_record(&self.path, record))?;
         self.in_flight.remove_folder();
         Ok(())
-    }
-}
-
-/// Writes or replaces `run.json` of the run in `path`.
-pub(crate) fn write_record(path: &Path, record: &str) -> Result<(), Error> {
-    write_complete(&path.join(files::RECORD), |file| file.write_all(record.as_bytes()))
-}
-
-/// Writes a file under a temporary name (`.tmp` appended) and renames it when it is complete.
-fn write_complete(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), Error> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".tmp");
-    let tmp = PathBuf::from(name);
-    let mut file = BufWriter::new(File::create(&tmp).map_err(Error::io("create", &tmp))?);
-    // A file with its final name survives a power failure: its bytes are synced before the rename, its name after.
-    write(&mut file)
-        .and_then(|()| file.into_inner().map_err(io::IntoInnerError::into_error))
-        .and_then(|file| file.sync_all())
-        .map_err(Error::io("write", &tmp))?;
-    fs::rename(&tmp, path).map_err(Error::io("rename to", path))?;
-    let folder = path.parent().unwrap_or(path);
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some network file systems cannot sync directories; their server is responsible for the names.
-        Err(why) if matches!(why.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => Ok(()),
-        synced => synced.map_err(Error::io("sync", folder)),
     }
 }
 

@@ -5,12 +5,12 @@
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Note, Outcome};
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::number::whole;
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "ab-g", sniff: |head| head.line().starts_with(b"starttime\tseconds\tctime"), read };

@@ -9,12 +9,12 @@ use memchr::memchr;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Note, Outcome};
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::{log_time, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "access-log", sniff: |head| parse(head.line()).is_ok_and(|line| line.request.len() > 2), read };

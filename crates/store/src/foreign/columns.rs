@@ -7,12 +7,12 @@ use std::borrow::Cow;
 use offered_base::Nanos;
 use offered_events::{Event, Outcome};
 
+use super::ReadOptions;
 use super::instants::instant;
 use super::intake::Intake;
 use super::rows::Rows;
 use super::{Content, Head, Reader, refused};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static CSV: Reader = Reader {
     name: "csv",

@@ -6,12 +6,12 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 use serde::Deserialize;
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::{from_f64, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "fortio", sniff: |head| head.json_line(&["latency", "timestamp", "thread", "iter"]), read };

@@ -11,10 +11,10 @@ use std::io::{self, Read};
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::{Content, Head, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader { name: "gatling-binary", sniff, read };
 

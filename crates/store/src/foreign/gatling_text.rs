@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::whole;
 use super::rows::{Row, Rows};
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "gatling-text",

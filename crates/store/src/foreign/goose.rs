@@ -10,12 +10,12 @@ use offered_events::note::RowKind;
 use offered_events::{Event, Note, Outcome};
 use serde::Deserialize;
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::whole;
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static JSON: Reader = Reader {
     name: "goose-json",

@@ -3,12 +3,12 @@
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::number::whole;
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "h2load",

@@ -4,11 +4,11 @@ use offered_base::Nanos;
 use offered_events::{Event, Outcome};
 use serde::Deserialize;
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::number::{date_time, from_f64};
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader {
     name: "har",

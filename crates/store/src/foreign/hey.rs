@@ -6,12 +6,12 @@ use offered_base::Nanos;
 use offered_events::note::Listed;
 use offered_events::{Event, Note, Outcome};
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::number::{instant, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "hey-csv", sniff: |head| head.line().starts_with(b"response-time,DNS+dialup,"), read };

@@ -18,9 +18,9 @@ use offered_events::Events;
 use offered_events::note::RowKind;
 use offered_events::{Event, Note, Outcome};
 
+use super::TimestampMeaning;
 use super::intake::Intake;
 use crate::error::Error;
-use crate::open::TimestampMeaning;
 
 /// Maps every thread to a session: its group in the upper half, its number within the group in the lower half.
 ///

@@ -7,6 +7,7 @@ use offered_base::{Instant, Nanos};
 use offered_events::csv::unguarded;
 use offered_events::{Event, Outcome, Reason};
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::jtl::{Threads, is_controller, outcome, settle};
 use super::number::{date_time, whole};
@@ -14,7 +15,6 @@ use super::rows::{Row, Rows};
 use super::{Content, Head, Reader, TrimQuotes};
 use crate::error::Error;
 use crate::labels::Labels;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "jtl-csv", sniff: |head| header(head.line()).is_some() || headerless(head.bytes).is_some(), read };

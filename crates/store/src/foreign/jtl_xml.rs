@@ -10,13 +10,13 @@ use offered_events::{Event, Outcome};
 use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event as Xml};
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::jtl::{Threads, is_controller, outcome, settle};
 use super::number::{date_time, whole};
 use super::{Content, Reader};
 use crate::error::Error;
 use crate::labels::Labels;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "jtl-xml", sniff: |head| head.starts_with("<") && head.contains("<testResults"), read };

@@ -16,12 +16,12 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use serde::Deserialize;
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::{date_time, from_f64, nanos, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static CSV: Reader = Reader {
     name: "k6-csv",

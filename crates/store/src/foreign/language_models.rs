@@ -7,12 +7,12 @@ use offered_events::{Event, Outcome, TokenStream};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::from_f64;
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 /// `profile_export.jsonl` of `AIPerf`.
 pub(super) static AIPERF: Reader = Reader {

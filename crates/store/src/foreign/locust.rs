@@ -5,12 +5,12 @@
 use offered_base::Nanos;
 use offered_events::{Event, Outcome};
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::number::{instant, nanos, tick, whole};
 use super::rows::Rows;
 use super::{Content, Head, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader = Reader { name: "locust-csv", sniff, read };
 

@@ -7,12 +7,12 @@ use offered_base::{Instant, Nanos};
 use offered_events::note::Listed;
 use offered_events::{Event, Note, Outcome};
 
+use super::ReadOptions;
 use super::intake::Intake;
 use super::number::from_f64;
 use super::sqlite::{Database, Value};
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 pub(super) static READER: Reader =
     Reader { name: "oha-db", sniff: |head| head.bytes.starts_with(b"SQLite format 3\0"), read };

@@ -7,12 +7,12 @@ use offered_base::{Instant, Nanos};
 use offered_events::csv::unguarded;
 use offered_events::{Event, Outcome, Reason};
 
+use super::ReadOptions;
 use super::intake::{Bad, Intake};
 use super::number::whole;
 use super::rows::{Row, Rows};
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 use crate::part::streams;
 
 pub(super) static READER: Reader = Reader {

@@ -9,13 +9,13 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 use serde::Deserialize;
 
+use super::ReadOptions;
 use super::gob::{Stream, Value};
 use super::intake::{Bad, Intake};
 use super::number::{date_time, whole};
 use super::rows::Rows;
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::open::ReadOptions;
 
 /// Columns: timestamp in ns, status, response ns, bytes out, bytes in, error, body, attack, number, method, URL, headers; no header.
 pub(super) static CSV: Reader = Reader {

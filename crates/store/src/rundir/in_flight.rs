@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use offered_events::{Event, Outcome, Reason};
 
 use super::files::IN_FLIGHT as FOLDER;
+use crate::complete_file::write_complete;
 use crate::error::Error;
 use crate::event_source::Part;
 use crate::labels::Labels;
@@ -80,7 +81,7 @@ impl InFlightWriter {
         pending.retain(|request| requests.contains_key(&key(request)));
         if !self.pending.is_empty() {
             fs::create_dir_all(&self.folder).map_err(Error::io("create", &self.folder))?;
-            super::write_complete(&self.file(self.next), |file| {
+            write_complete(&self.file(self.next), |file| {
                 part::write(file, std::slice::from_ref(&self.pending), context, &mut part::now_and_then(pause))
                     .map_err(std::io::Error::other)
             })?;

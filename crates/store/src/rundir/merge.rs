@@ -13,7 +13,7 @@ use offered_events::{Columns, EventSource, Events, Extent};
 use super::heartbeat::Heartbeat;
 use super::in_flight::InFlightRequests;
 use super::lost::{LostRequests, StartedSessions};
-use super::workers::{State, Worker, record};
+use super::workers::{State, Worker};
 use super::{count_note, empty_recording, scan_parts};
 use crate::error::Error;
 use crate::event_source::Part;
@@ -176,7 +176,7 @@ impl Merge {
         if machines.len() > 1 && recording.clocks.iter().filter(|of| is_known(of)).count() < recording.nodes.len() {
             recording.notes.push(Note::SeveralClocks { machines: machines.len() });
         }
-        recording.generator = record(run)?.and_then(|record| record.generator);
+        recording.generator = RunRecord::read(run)?.and_then(|record| record.generator);
         recording.labels = labels.clone().into_names(&mut recording.notes);
         // Neighbouring parts cover about the same time, so events are nearly in order.
         parts.sort_by_key(|(_, extent, _)| extent.last_intended);

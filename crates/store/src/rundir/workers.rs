@@ -166,14 +166,21 @@ impl State {
     }
 }
 
+impl RunRecord {
+    /// Reads the record of the run in the directory `run`, merged for several workers. `None` if the run did not end or `run` is a file.
+    ///
+    /// # Errors
+    /// A record is unreadable or invalid.
+    pub fn read(run: &Path) -> Result<Option<Self>, Error> {
+        Self::read_one(run)?.map_or_else(|| merged_record(run), |own| Ok(Some(own)))
+    }
+}
+
 /// The merged record of a run with several workers; `None` if no worker has a record.
-///
-/// # Errors
-/// A record is unreadable or invalid.
-pub(crate) fn record(run: &Path) -> Result<Option<RunRecord>, Error> {
+fn merged_record(run: &Path) -> Result<Option<RunRecord>, Error> {
     let mut whole: Option<RunRecord> = None;
     for Worker { path, .. } in of(run)? {
-        let Some(record) = RunRecord::read(&path)? else { continue };
+        let Some(record) = RunRecord::read_one(&path)? else { continue };
         whole = Some(match whole {
             None => {
                 // By the clock of worker 1, like all other times.
