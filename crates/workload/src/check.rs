@@ -2,7 +2,8 @@
 
 mod arrivals;
 mod fill;
-mod parts;
+pub(super) mod parts;
+pub(super) mod submit;
 
 use std::collections::HashSet;
 
@@ -11,50 +12,19 @@ use super::request::{check_headers, check_once, check_path};
 use super::retry::check_attempts;
 use super::script::{Body, Extraction, Find, Source, Test};
 use super::{
-    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Submit, Target, Tls, Workload, names,
-    scenario,
+    Address, Call, Draft, Encryption, Policies, Pool, Protocol, Request, Reuse, Target, Tls, Workload, names, scenario,
 };
+use crate::composed;
+use crate::misfit::{Misfit, Place};
 use crate::template::{Piece, Template};
 use crate::threshold::{Quantity, Threshold};
-use crate::{composed, submit};
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
 use offered_schedule::{Scenarios, Sessions};
 
 use self::fill::{fill, unfill};
-pub(super) use parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
-
-/// A conflict between the parts of a workload, and its place.
-pub(super) struct Misfit {
-    pub(super) place: Place,
-    pub(super) why: String,
-}
-
-/// A part of a workload; numbers count from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    Whole,
-    /// A key beside the tables.
-    Key(&'static str),
-    /// A key of the target.
-    Target(&'static str),
-    /// A variable, by name.
-    Variables,
-    Requests,
-    Request(usize),
-    Flows,
-    Stations,
-    Station(usize),
-    Threshold(usize),
-    /// A key of the policies.
-    Policies(&'static str),
-}
-
-impl Place {
-    pub(super) fn wrong<T>(self, why: impl ToString) -> Result<T, Misfit> {
-        Err(Misfit { place: self, why: why.to_string() })
-    }
-}
+use self::parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
+use self::submit::check_submit;
 
 impl Workload {
     /// Checks a draft and makes a workload of it. Variables with a constant value are filled into the templates.
@@ -313,7 +283,7 @@ fn request(request: &Request) -> Result<(), InvalidValue> {
     let Request { call, headers, body, submit, auth, extract, checks, objects, stream, .. } = request;
     check_attempts(request)?;
     check_headers(headers)?;
-    submit.as_ref().map_or(Ok(()), Submit::check)?;
+    submit.as_ref().map_or(Ok(()), check_submit)?;
     if submit.is_some() && (*call != Call::Http || *body != Body::None) {
         return Err(InvalidValue::new("a request that submits a form is HTTP and has no body of its own"));
     }

@@ -3,7 +3,7 @@
 use offered_base::{InvalidValue, nearest};
 
 use super::Request;
-use super::check::check_test;
+use super::check::parts::check_test;
 use super::script::{Test, TextCondition};
 use crate::template::Template;
 

@@ -3,7 +3,7 @@
 use offered_base::{InvalidValue, Nanos};
 
 use crate::Draft;
-use crate::check::{Misfit, Place};
+use crate::misfit::{Misfit, Place};
 
 /// The limits that a good request meets, all of them. A failed request is never good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

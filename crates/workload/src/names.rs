@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use super::check::Place;
 use super::condition::Condition;
+use super::misfit::Place;
 use super::script::{Auth, Body, Content, Source, Test, TextCondition, Variable};
 use super::{Call, Draft, Request, Submit, Target};
 use crate::composed::expanded;

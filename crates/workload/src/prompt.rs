@@ -8,7 +8,7 @@ use std::sync::Arc;
 use offered_base::InvalidValue;
 use offered_base::random::{Seed, Stream};
 
-use crate::script::{Draw, data};
+use crate::draw::{Draw, data};
 
 /// A source of prompts.
 #[derive(Clone, Debug, PartialEq)]

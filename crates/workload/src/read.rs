@@ -16,7 +16,6 @@ mod target;
 mod variables;
 
 pub use files::digest;
-pub(super) use script::{beginning, has_group, searched, usual_name};
 
 use self::files::Named;
 use self::flow::missing;
@@ -27,7 +26,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::check::{Misfit, Place};
+use super::misfit::{Misfit, Place};
 use super::{
     Draft, Generator, Goodput, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode,
     Workload,

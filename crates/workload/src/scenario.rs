@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::check::{Misfit, Place};
+use super::misfit::{Misfit, Place};
 use super::{Draft, Request, Workload, names};
 use offered_base::time::{Instant, Nanos};
 use offered_schedule::{Scenario, Scenarios, Sessions};

@@ -12,7 +12,6 @@ mod retry;
 mod target;
 
 pub use arrivals::sessions_to_toml;
-pub(super) use request::statuses;
 
 use std::fmt::{self, Write};
 

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use crate::defaults::statuses;
 use crate::request::check_path;
 use crate::script::{
     AtEnd, Auth, Content, CsvFormat, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test,
     TextCondition, Variable, Which,
 };
 use crate::template::{ALWAYS, is_name};
-use crate::write::statuses;
 use offered_base::InvalidValue;
 use offered_distributions::Shape;
 

@@ -2,7 +2,8 @@
 
 use super::{Reader, choice, small};
 use crate::EventStream;
-use crate::check::{check_auth, check_extraction, check_objects, check_part, check_test};
+use crate::check::parts::{check_auth, check_extraction, check_objects, check_part, check_test};
+use crate::defaults::{beginning, has_group, searched, usual_name};
 use crate::request::check_path;
 use crate::script::{
     Auth, AwsAuth, Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test,
@@ -227,27 +228,6 @@ fn find(table: &Table<'_>, kind: &str, value: &Value<'_>) -> Result<Find, Mistak
     }
 }
 
-/// Whether a regular expression has a capturing group.
-pub(crate) fn has_group(pattern: &str) -> bool {
-    let (mut escaped, mut class) = (false, false);
-    pattern.char_indices().any(|(at, c)| {
-        let capturing = || {
-            let rest = &pattern[at + 1..];
-            !rest.starts_with('?')
-                || rest.starts_with("?P<")
-                || (rest.starts_with("?<") && !rest.starts_with("?<=") && !rest.starts_with("?<!"))
-        };
-        let found = !escaped && !class && c == '(' && capturing();
-        match c {
-            '[' if !escaped => class = true,
-            ']' if !escaped => class = false,
-            _ => {}
-        }
-        escaped = c == '\\' && !escaped;
-        found
-    })
-}
-
 pub(super) fn checks(table: &Table<'_>) -> Result<Vec<Check>, Mistake> {
     let Some(value) = table.get("check") else { return Ok(Vec::new()) };
     value.list()?.iter().map(check).collect()
@@ -285,28 +265,6 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
         None => usual_name(kind, &said, negated),
     };
     Ok(Check { name, test, negated })
-}
-
-/// What a part of a response is found by, for the default name of its check.
-pub(crate) fn searched(find: &Find) -> String {
-    match find {
-        Find::Body | Find::Url => String::new(),
-        Find::Column(text) | Find::Header(text) | Find::Cookie(text) | Find::Json(text) => text.clone(),
-        Find::Regex { pattern, .. } => pattern.clone(),
-        Find::Css { selector, .. } => selector.clone(),
-        Find::Matched { of, pattern, .. } => format!("{} regex {pattern}", searched(of)).trim_start().to_owned(),
-    }
-}
-
-/// The first digits of a digest, for the default name of its check.
-pub(crate) fn beginning(digest: &str) -> String {
-    digest.chars().take(8).collect::<String>() + "..."
-}
-
-/// The default name of a check of this kind with this value.
-pub(crate) fn usual_name(kind: &str, said: &str, negated: bool) -> String {
-    let is = ["status", "size", "rows", "time", "sha256"].contains(&kind) && !said.starts_with(['<', '>', '=']);
-    format!("{}{kind}{}{said}", if negated { "not " } else { "" }, if is { " = " } else { " " })
 }
 
 /// Reads the condition for a text, and its description. `number` is the key of a range of numbers.

@@ -3,6 +3,7 @@
 use super::Reader;
 use super::script::METHODS;
 use crate::Request;
+use crate::check::submit::check_submit;
 use crate::script::Part;
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
@@ -31,7 +32,7 @@ impl Reader<'_> {
             submit.fields = own.get("fields").map_or(Ok(Vec::new()), |fields| self.fields(&fields))?;
             submit.added = own.get("add").map_or(Ok(Vec::new()), |fields| self.fields(&fields))?;
         }
-        value.checked(submit.check())?;
+        value.checked(check_submit(&submit))?;
         let name = table.get("name").map_or(Ok(&*submit.selector), |name| name.text())?.to_owned();
         let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
         let request = Request::of("POST".to_owned(), Template::literal("/"));

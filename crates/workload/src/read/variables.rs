@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Reader, small};
-use crate::check::check_variable;
+use crate::check::parts::check_variable;
 use crate::prompt::{Corpus, Prompt, SharedPrefix};
 use crate::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Rows, Source, Variable};
 use crate::shape;

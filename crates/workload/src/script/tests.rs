@@ -1,3 +1,6 @@
+use offered_base::random::Seed;
+use offered_distributions::Distribution;
+
 use super::*;
 use crate::template::Piece;
 use crate::{Mistake, Request, Workload};

@@ -1,8 +1,9 @@
 //! Writes the conditions of a step.
 
 use super::pairs::{Pairs, lines, list, template};
-use super::request::{statuses, text_condition};
+use super::request::text_condition;
 use crate::condition::{Condition, Subject};
+use crate::defaults::statuses;
 use crate::toml_text::toml_text;
 use offered_base::time::written_number;
 use offered_schedule::flow::{self, LEAVE, Rules};

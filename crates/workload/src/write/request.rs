@@ -5,7 +5,7 @@ use std::fmt;
 use super::pairs::{Pair, Pairs, inline, lines, list, one, template, templates};
 use super::target::credentials;
 use crate::catalogue::OneOf;
-use crate::read::{beginning, has_group, searched, usual_name};
+use crate::defaults::{beginning, has_group, searched, statuses, usual_name};
 use crate::script::{
     Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test, TextCondition, When,
     Which,
@@ -261,17 +261,6 @@ fn kind(find: &Find) -> &'static str {
         Find::Regex { .. } => "regex",
         Find::Css { .. } => "css",
         Find::Matched { of, .. } => kind(of),
-    }
-}
-
-/// `200`, `2xx` or `200..204`.
-pub(crate) fn statuses((low, high): (u16, u16)) -> String {
-    if low == high {
-        low.to_string()
-    } else if low % 100 == 0 && high == low + 99 {
-        format!("{}xx", low / 100)
-    } else {
-        format!("{low}..{high}")
     }
 }
 

@@ -1,7 +1,7 @@
 //! Writes time limits and retries.
 
 use super::pairs::{Pairs, list};
-use super::request::statuses;
+use crate::defaults::statuses;
 use crate::retry::{AttemptSettings, Backoff, Budget, Failure, Retry};
 use crate::toml_text::toml_text;
 use offered_base::time::written_number;
