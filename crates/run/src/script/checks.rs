@@ -11,6 +11,7 @@ use regex::bytes::Regex;
 
 use super::locator::{Locator, ParsedResponse, regex};
 use super::origin::Location;
+use super::received::Received;
 use super::value::{Text, Values};
 use super::{Redactor, RequestContext, Script, SessionState};
 use crate::message::Response;
@@ -58,21 +59,6 @@ pub(super) struct Extraction {
     if_missing: IfMissing,
 }
 
-/// A response to evaluate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Received<'a> {
-    pub(crate) status: u16,
-    pub(crate) reply: &'a Response,
-    /// The service time, redirects included.
-    pub(crate) service: Nanos,
-    /// The path and query that were requested, to which relative URLs in the response refer (RFC 3986, section 5.1.3).
-    pub(crate) path: &'a str,
-    /// The index of the target.
-    pub(crate) target: u16,
-    /// The slots of values that earlier responses of a chain of redirects had.
-    pub(crate) found: &'a [u16],
-}
-
 /// Why a response is not accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Rejection {
@@ -80,14 +66,6 @@ pub(crate) struct Rejection {
     pub(crate) reason: String,
     /// Whether the evaluation ended because its time was over.
     pub(crate) out_of_time: bool,
-}
-
-#[cfg(test)]
-impl<'a> Received<'a> {
-    /// The response to a request for `/`, after a second and without redirects.
-    pub(crate) fn for_test(status: u16, reply: &'a Response) -> Self {
-        Self { status, reply, service: Nanos::from_secs(1), path: "/", target: 0, found: &[] }
-    }
 }
 
 /// The results of the extractions of one response.

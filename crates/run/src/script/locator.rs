@@ -19,8 +19,8 @@ pub(super) use self::html::FormQuery;
 use self::html::{CssQuery, HtmlDocument};
 use self::json::{JsonDocument, JsonQuery};
 use super::charset;
-use super::checks::Received;
 use super::decode::decoded;
+use super::received::Received;
 
 /// Texts up to this size are searched without a trial. Larger ones are tried in pieces of this size.
 const MAX_UNTRIED_BYTES: usize = 128 * 1024;

@@ -2,8 +2,6 @@
 
 use offered_workload::{Target, Workload};
 
-use super::request::{has_scheme, remove_dot_segments, with_leading_slash};
-
 /// A URL on one of the targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Location {
@@ -118,4 +116,39 @@ impl Origin {
         let short = |authority: &str| authority.strip_suffix(usual).unwrap_or(authority).to_ascii_lowercase();
         scheme.eq_ignore_ascii_case(own) && short(authority) == short(&self.authority)
     }
+}
+
+/// Whether a URL begins with a scheme (RFC 3986, section 3.1): valid characters before the first colon.
+fn has_scheme(location: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    location.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.as_bytes().first().is_some_and(u8::is_ascii_alphabetic) && scheme.bytes().all(fits)
+    })
+}
+
+/// A path that begins with `/`.
+fn with_leading_slash(path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("/{path}") }
+}
+
+/// A path without `.` and `..` segments (RFC 3986, section 5.2.4); the query is unchanged.
+fn remove_dot_segments(path: &str) -> String {
+    let (path, query) = path.split_at(path.find('?').unwrap_or(path.len()));
+    let mut segments: Vec<&str> = Vec::new();
+    let mut pieces = path.split('/').skip(1).peekable();
+    while let Some(piece) = pieces.next() {
+        let last = pieces.peek().is_none();
+        match piece {
+            "." | ".." => {
+                if piece == ".." {
+                    segments.pop();
+                }
+                if last {
+                    segments.push("");
+                }
+            }
+            piece => segments.push(piece),
+        }
+    }
+    format!("/{}{query}", segments.join("/"))
 }

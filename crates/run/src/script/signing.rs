@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 
-use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 use md5::Md5;
@@ -12,6 +11,7 @@ use offered_workload::template::in_url;
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 
+use super::hashes::{hex, hmac_sha256};
 use super::value::{MissingValue, Text, Values};
 use super::{RequestContext, SessionState};
 use crate::message::OutgoingRequest;
@@ -114,17 +114,6 @@ fn canonical_query(query: &str) -> String {
 
 fn encoded(text: &str) -> String {
     in_url("?=", text)
-}
-
-pub(super) fn hmac_sha256(key: &[u8], text: &str) -> Vec<u8> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of any length");
-    mac.update(text.as_bytes());
-    mac.finalize().into_bytes().to_vec()
-}
-
-/// Bytes in hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A challenge of a server, and the number of requests that used its nonce.

@@ -1,5 +1,7 @@
 //! The values of placeholders in templates.
 
+mod expression;
+
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -19,7 +21,7 @@ use offered_workload::secret::SecretNames;
 use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
 use offered_workload::{Request, Works};
 
-use super::expression::{Evaluation, Expression};
+use self::expression::{Evaluation, Expression};
 use super::numbering::Numbering;
 use super::{RequestContext, SessionState};
 

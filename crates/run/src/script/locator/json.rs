@@ -457,7 +457,7 @@ impl<'de> Visitor<'de> for Build<'_> {
 mod tests {
     use super::*;
     use crate::message::Response;
-    use crate::script::checks::Received;
+    use crate::script::received::Received;
     use proptest::prelude::*;
 
     /// The texts that `path` finds in `body`, and why the body was not examined completely.

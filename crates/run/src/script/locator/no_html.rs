@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::ParsedResponse;
-use crate::script::form::Form;
+use crate::script::served_form::Form;
 
 /// Holds nothing.
 #[derive(Default)]

@@ -4,8 +4,8 @@ use encoding_rs::{Encoding, UTF_8};
 use scraper::{ElementRef, Html, Selector};
 
 use super::{ParsedResponse, selector};
-use crate::script::form::{Control, Enctype, Form};
 use crate::script::origin::Location;
+use crate::script::served_form::{Control, Enctype, Form};
 
 /// Finds a form, by itself or by one of its buttons.
 #[derive(Debug)]

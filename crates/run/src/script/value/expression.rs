@@ -15,9 +15,9 @@ use offered_workload::template::{self, Function, Operator, Piece, Template, in_u
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::signing::{hex, hmac_sha256};
-use super::value::{MissingValue, Text, Values};
-use super::{RequestContext, SessionState};
+use super::{MissingValue, Text, Values};
+use crate::script::hashes::{hex, hmac_sha256};
+use crate::script::{RequestContext, SessionState};
 
 /// A compiled expression.
 #[derive(Clone, Debug)]
