@@ -6,13 +6,12 @@ use std::ops::Range;
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::arrivals::{Process, Schedule};
-use offered_schedule::{Population, Sessions, System};
+use offered_schedule::{Population, Scenarios, Sessions, System};
 use offered_workload::{Generator, Goodput, Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
 use crate::own_schedule::OwnSchedule;
-use crate::scenarios::ScenarioCriteria;
 
 /// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
 #[derive(Clone, Debug)]
@@ -237,4 +236,24 @@ pub enum Failures {
     Keep,
     /// Failed requests are excluded.
     Drop,
+}
+
+/// The scenarios that a run is judged by.
+#[derive(Clone, Debug)]
+pub struct ScenarioCriteria {
+    pub(crate) workload: Workload,
+    /// The share of the requests that the recording has, as a fraction.
+    pub(crate) fraction: f64,
+}
+
+impl ScenarioCriteria {
+    /// For a run of `workload`, or of this fraction of it; `None` if it has one load only.
+    pub(crate) fn new(workload: &Workload, fraction: f64) -> Option<Self> {
+        workload.scenarios().map(|_| Self { workload: workload.clone(), fraction })
+    }
+
+    /// The scenarios.
+    pub(crate) fn scenarios(&self) -> Option<&Scenarios> {
+        self.workload.scenarios()
+    }
 }

@@ -23,11 +23,6 @@ impl<'a> KeyBuffer<'a> {
         Self { scope, keys: Some(Vec::new()) }
     }
 
-    /// Creates a buffer that holds nothing and scans the whole scope each time.
-    pub(crate) fn unbuffered(scope: Scope<'a>) -> Self {
-        Self { scope, keys: None }
-    }
-
     /// Adds the next key.
     #[inline]
     pub(crate) fn add(&mut self, key: EventKey) {

@@ -32,7 +32,7 @@ use offered_events::Recording;
 use serde::{Deserialize, Serialize};
 
 use crate::policies::PolicySpan;
-use crate::verdict::Window;
+use crate::verdict::statistics::Window;
 
 /// From this mean utilisation on a resource counts as saturated. At 0.9 the queue of a single server is ten times as
 /// long as at 0.5.

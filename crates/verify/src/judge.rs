@@ -14,14 +14,13 @@ use crate::generator_error::GeneratorError;
 use crate::scope::Scope;
 use crate::stream::Stream;
 use crate::threshold_sensitivity::ThresholdSensitivity;
+use crate::verdict::warning_kind::SATURATED;
 use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, ReadingLateness, Validity, WarningKind};
 
 /// The largest CoV of gaps, jitter included, that counts as constant.
 pub(crate) const CONSTANT_GAPS_COV: f64 = 0.1;
 /// The largest share of requests that may stay unsent.
 pub(crate) const MAX_UNSENT_SHARE: f64 = 0.01;
-/// A thread that is busy for a larger share of its time cannot send punctually.
-pub(crate) const SATURATED: f64 = 0.9;
 /// If nothing was scheduled in a larger last share of the run, the run may have been stopped.
 const MAX_EMPTY_SHARE: f64 = 0.02;
 /// Theory describes the dispersion of counts only in windows of at least this number of user cycles.

@@ -91,7 +91,7 @@ mod wire;
 mod workers;
 
 pub use attempts::{AttemptRates, AttemptStats, SustainedByRetries};
-pub use criteria::{Criteria, Failures, RandomRate};
+pub use criteria::{Criteria, Failures, RandomRate, ScenarioCriteria};
 pub use ends::Ends;
 pub use expected_arrivals::ExpectedArrivals;
 pub use generator_error::{GeneratorError, PercentileError};
@@ -104,7 +104,6 @@ pub use own_schedule::OwnSchedule;
 pub use pages::{Object, ObjectJoiner, Pages, response as page_response};
 pub use principle_b::PrincipleB;
 pub use samples::{Sample, samples};
-pub use scenarios::ScenarioCriteria;
 pub use scope::{Scope, SentRequest};
 pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use tables::{Tables, toolkit};

@@ -4,7 +4,7 @@
 use offered_events::{Event, Outcome};
 use offered_stats::values::{Sorted, Values};
 
-use crate::verdict::ReadingLateness;
+use crate::verdict::statistics::ReadingLateness;
 
 /// Collects the reading lateness of responses.
 #[derive(Default)]

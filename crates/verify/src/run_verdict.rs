@@ -18,7 +18,8 @@ use crate::finding::Strictness;
 use crate::generator_error::{BunchingCounts, GeneratorError, NOTICEABLE_MS, bunching_window};
 use crate::incomplete::Incomplete;
 use crate::judge::Observed;
-use crate::not_sent::{NotSent, not_sent};
+use crate::not_sent::NotSent;
+use crate::not_sent::groups::not_sent;
 use crate::pattern::{self, Classification};
 use crate::queue::{Users, queue};
 use crate::reading::MeasuredReading;
@@ -29,6 +30,7 @@ use crate::stream::Stream;
 use crate::tables::Tables;
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::token_metrics::TokenMetrics;
+use crate::verdict::warning_kind::SATURATED;
 use crate::verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, ReadingLateness,
     RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
@@ -281,7 +283,7 @@ impl<'a> Measured<'a> {
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
         all.extend(warnings::of_early(self.counts.early));
         all.extend(generator.into_iter().flat_map(warnings::of_generator));
-        all.extend(policies::warning(recording));
+        all.extend(policies::results::warning(recording));
         all
     }
 }
@@ -421,7 +423,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         generator_error: measured.generator_error,
         queue: measured.queue,
         dispersion: stream.ladder.iter().map(dispersion).collect(),
-        policies: policies::policies(scope.recording, criteria, &judged.window)?,
+        policies: policies::results::policies(scope.recording, criteria, &judged.window)?,
         twin: None,
         server_side: None,
         thresholds: Vec::new(),
@@ -442,7 +444,7 @@ fn limits(criteria: &Criteria) -> Limits {
         cov_percent: 100.0 * criteria.cov_tolerance,
         lateness_p99_ms: criteria.late_after.as_millis_f64(),
         not_sent_percent: 100.0 * judge::MAX_UNSENT_SHARE,
-        busy_percent: 100.0 * judge::SATURATED,
+        busy_percent: 100.0 * SATURATED,
         generator_error_percent: 100.0 * criteria.generator_error_tolerance,
         generator_error_ms: NOTICEABLE_MS,
     }

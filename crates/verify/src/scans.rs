@@ -8,7 +8,7 @@ use offered_stats::values::Moments;
 use crate::counts::Counts;
 use crate::criteria::Criteria;
 use crate::generator_error::BunchingCounter;
-use crate::not_sent::node;
+use crate::not_sent::groups::node;
 use crate::operational_time::StreamClock;
 use crate::scope::{ScheduledRequest, Scope};
 use crate::stalls::StallDetector;

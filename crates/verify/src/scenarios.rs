@@ -6,19 +6,10 @@ use std::sync::Arc;
 use offered_base::{Nanos, Share};
 use offered_events::{Columns, Event, EventSource, Events, Extent, Recording};
 use offered_schedule::Scenarios;
-use offered_workload::Workload;
 
-use crate::criteria::Criteria;
+use crate::criteria::{Criteria, ScenarioCriteria};
 use crate::own_schedule::OwnSchedule;
 use crate::verdict::{Validity, Verdict};
-
-/// The scenarios that a run is judged by.
-#[derive(Clone, Debug)]
-pub struct ScenarioCriteria {
-    workload: Workload,
-    /// The share of the requests that the recording has, as a fraction.
-    fraction: f64,
-}
 
 /// The events of one scenario, with the session numbers and the clock of the scenario.
 struct ScenarioEvents {
@@ -70,16 +61,6 @@ pub(crate) fn recording_of(recording: &Recording, scenarios: &Scenarios, number:
 }
 
 impl ScenarioCriteria {
-    /// For a run of `workload`, or of this fraction of it; `None` if it has one load only.
-    pub(crate) fn new(workload: &Workload, fraction: f64) -> Option<Self> {
-        workload.scenarios().map(|_| Self { workload: workload.clone(), fraction })
-    }
-
-    /// The scenarios.
-    pub(crate) fn scenarios(&self) -> Option<&Scenarios> {
-        self.workload.scenarios()
-    }
-
     /// The verdict on each scenario of `recording`, which `criteria` judge as a whole.
     pub(crate) fn verdicts(&self, recording: &Recording, criteria: &Criteria) -> io::Result<Vec<Verdict>> {
         let Some(scenarios) = self.workload.scenarios() else { return Ok(Vec::new()) };

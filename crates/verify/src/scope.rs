@@ -9,7 +9,6 @@ use offered_stats::order::{Key, Source, ascending};
 
 use crate::criteria::{Criteria, Failures};
 use crate::ends::Ends;
-use crate::event_keys::KeyBuffer;
 use crate::verdict::Window;
 
 /// The requests of one run in the window.
@@ -240,7 +239,10 @@ impl<'a> Scope<'a> {
     /// # Errors
     /// The recording cannot be read.
     pub fn in_sent_order<C>(self, fresh: impl Fn() -> C, add: impl Fn(&mut C, SentRequest)) -> io::Result<C> {
-        KeyBuffer::unbuffered(self).in_sent_order(fresh, add)
+        let source = |give: &mut dyn FnMut(SentRequest)| {
+            self.each_key(|key| self.sent_request(key).into_iter().for_each(&mut *give))
+        };
+        in_order(&source, fresh, add)
     }
 
     /// Creates a collector with `fresh` and passes it the `key` of each sent request, in ascending order.

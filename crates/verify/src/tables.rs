@@ -7,14 +7,14 @@
 use std::io;
 
 use offered_events::{Event, Outcome, Recording};
+use offered_stats::Summary;
 use offered_stats::cov::exponential_interval;
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::values::{Integer, Sorted, Values};
-use offered_stats::{Interval, Summary};
 
 use crate::criteria::Criteria;
 use crate::scope::Scope;
-use crate::verdict::{SizeStats, TimeStats};
+use crate::verdict::statistics::{SizeStats, TimeStats, per_second};
 
 const MS: f64 = 1e6;
 
@@ -198,10 +198,10 @@ impl TableCollector {
         let launches = gaps.rows(definitions, &groups).into_iter().map(|(group, row)| {
             // Gaps are consecutive: n of them take n times their mean.
             let span_ms = if definitions == Definitions::Ours { row.n as f64 * row.mean } else { group.span_ms };
-            time_stats(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n)))
+            TimeStats::of(group.name.clone(), &row, span_ms, Some(exponential_interval(row.cov, row.n)))
         });
         let launches = launches.collect();
-        let plain = |(group, row): (&RowInfo, Summary)| time_stats(group.name.clone(), &row, group.span_ms, None);
+        let plain = |(group, row): (&RowInfo, Summary)| TimeStats::of(group.name.clone(), &row, group.span_ms, None);
         let answered = |(group, row): (&RowInfo, Summary)| TimeStats {
             error_percent: Some(group.error_percent),
             kb_per_s: group.kb_per_s,
@@ -240,34 +240,6 @@ impl RowInfo {
             min_bytes: row.min,
             max_bytes: row.max,
         }
-    }
-}
-
-/// `n` per second in a span in milliseconds; `None` if the span is zero.
-fn per_second(n: f64, span_ms: f64) -> Option<f64> {
-    (span_ms > 0.0).then(|| n * 1e3 / span_ms)
-}
-
-/// The row of a summary; `span_ms` is the time for its rate.
-pub(crate) fn time_stats(label: String, row: &Summary, span_ms: f64, cov: Option<Interval>) -> TimeStats {
-    TimeStats {
-        label,
-        n: row.n as u64,
-        rate_per_s: per_second(row.n as f64, span_ms),
-        p50_ms: row.median,
-        mean_ms: row.mean,
-        sdev_ms: row.sdev,
-        cov: row.cov,
-        cov_low: cov.map(|cov| cov.low),
-        cov_high: cov.map(|cov| cov.high),
-        p90_ms: row.p90,
-        p95_ms: row.p95,
-        p99_ms: row.p99,
-        p999_ms: row.p999,
-        min_ms: row.min,
-        max_ms: row.max,
-        error_percent: None,
-        kb_per_s: None,
     }
 }
 

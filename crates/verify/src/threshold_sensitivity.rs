@@ -15,10 +15,9 @@ use offered_events::Recording;
 use offered_workload::Threshold;
 use offered_workload::threshold::{Metric, Quantity};
 
-use crate::criteria::Criteria;
+use crate::criteria::{Criteria, ScenarioCriteria};
 use crate::generator_error::GeneratorError;
 use crate::measured::Measurements;
-use crate::scenarios::ScenarioCriteria;
 use crate::thresholds::needs_all_workers;
 use crate::verdict::{TimeStats, Window};
 

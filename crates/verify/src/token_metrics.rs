@@ -9,8 +9,7 @@ use offered_stats::values::{Sorted, Values};
 use offered_workload::Goodput;
 use serde::{Deserialize, Serialize};
 
-use crate::tables::time_stats;
-use crate::verdict::TimeStats;
+use crate::verdict::statistics::TimeStats;
 
 /// From this share of chunks that were read together on, gaps are unknown too often.
 const MAX_COALESCED: f64 = 0.01;
@@ -303,7 +302,7 @@ impl TokenCollector {
             [self.ttft, self.ttfa, self.tpot, self.gap, self.itl, self.response].map(Values::sorted);
         let [read_ttft, read_tpot] = [self.read_ttft, self.read_tpot].map(Values::sorted);
         let row = |name: &str, values: &Sorted<i64>| {
-            Some(time_stats(name.to_owned(), &values.summary(1e6)?, judged.as_secs_f64() * 1e3, None))
+            Some(TimeStats::of(name.to_owned(), &values.summary(1e6)?, judged.as_secs_f64() * 1e3, None))
         };
         let answers = row("ttfa", &ttfa).filter(|_| self.has_other_answers);
         let rows = [row("ttft", &ttft), answers, row("tpot", &tpot), row("gap", &gap), row("itl", &itl)];

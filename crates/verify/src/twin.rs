@@ -24,7 +24,7 @@ use offered_events::{Event, Outcome, Recording};
 use offered_stats::steady_state::{Estimate, ratio};
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::Window;
+use crate::verdict::statistics::Window;
 
 /// Approximate maximum number of requests that are compared.
 const MAX_PAIRS: u64 = 1_000_000;

@@ -3,8 +3,9 @@
 //! The name of a field contains its unit. A value that could not be determined is `None` (`null` in JSON): it is never zero and never
 //! missing.
 
-mod enums;
-mod warning_kind;
+pub(crate) mod enums;
+pub(crate) mod statistics;
+pub(crate) mod warning_kind;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +25,7 @@ use crate::token_metrics::TokenMetrics;
 use crate::twin::Twin;
 use crate::wire::OnTheWire;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
+pub use statistics::{ReadingLateness, SizeStats, TimeStats, Window};
 pub use warning_kind::WarningKind;
 
 /// The verdict on a recording: whether its results are valid, and the statistics that show it.
@@ -211,23 +213,6 @@ pub struct Source {
     pub resolution_ms: f64,
 }
 
-/// The part of the recording that was judged.
-///
-/// For a recording of `offered`: the requests scheduled in [start, end), in seconds from the start of the run. For the file of another
-/// tool: the requests sent in [start, end], in seconds from the first request.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Window {
-    /// The start of the window.
-    pub start_s: f64,
-    /// The end of the window.
-    pub end_s: f64,
-    /// Number of sent requests in the window.
-    pub requests: u64,
-    /// Number of sent requests before and after the window.
-    pub excluded: u64,
-}
-
 /// The specified load. In a partly-open system it describes the arrivals of sessions, that is, the first request of each session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -270,81 +255,6 @@ pub struct Sessions {
     pub cov_low: Option<f64>,
     /// The upper end of the interval.
     pub cov_high: Option<f64>,
-}
-
-/// Statistics of times: one row of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TimeStats {
-    /// The label, or `Total`.
-    pub label: String,
-    /// Number of values. There is one gap fewer than there are requests.
-    pub n: u64,
-    /// Values per second. For gaps: one over the mean. Otherwise: `n` over the time from the first request to the end of the last one's
-    /// response (`tps` of the web-generator-toolkit). `None` if that time is zero.
-    pub rate_per_s: Option<f64>,
-    /// The median.
-    pub p50_ms: f64,
-    /// The mean.
-    pub mean_ms: f64,
-    /// The sample standard deviation.
-    pub sdev_ms: f64,
-    /// The coefficient of variation: standard deviation over mean.
-    pub cov: f64,
-    /// The lower end of the 95 % confidence interval of `cov`, exact for exponential gaps; gaps only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cov_low: Option<f64>,
-    /// The upper end of the interval; gaps only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cov_high: Option<f64>,
-    /// The 90th percentile.
-    pub p90_ms: f64,
-    /// The 95th percentile.
-    pub p95_ms: f64,
-    /// The 99th percentile.
-    pub p99_ms: f64,
-    /// The 99.9th percentile.
-    pub p999_ms: f64,
-    /// The minimum.
-    pub min_ms: f64,
-    /// The maximum.
-    pub max_ms: f64,
-    /// The percentage of requests that failed; responses only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_percent: Option<f64>,
-    /// Received bytes per second, in units of 1,000 bytes; responses only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kb_per_s: Option<f64>,
-}
-
-/// Statistics of response sizes: one row of a table.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SizeStats {
-    /// The label, or `Total`.
-    pub label: String,
-    /// Number of responses.
-    pub n: u64,
-    /// Responses per second, as in [`TimeStats::rate_per_s`].
-    pub rate_per_s: Option<f64>,
-    /// The median.
-    pub p50_bytes: f64,
-    /// The mean.
-    pub mean_bytes: f64,
-    /// The sample standard deviation.
-    pub sdev_bytes: f64,
-    /// The coefficient of variation: standard deviation over mean.
-    pub cov: f64,
-    /// The 90th percentile.
-    pub p90_bytes: f64,
-    /// The 95th percentile.
-    pub p95_bytes: f64,
-    /// The 99th percentile.
-    pub p99_bytes: f64,
-    /// The minimum.
-    pub min_bytes: f64,
-    /// The maximum.
-    pub max_bytes: f64,
 }
 
 /// Whether the system is stable under the load, that is, whether completions follow arrivals.
@@ -412,23 +322,6 @@ pub struct Lateness {
     pub unsent: u64,
     /// Stalls of the generator; `None` if there were none.
     pub stalls: Option<Stalls>,
-}
-
-/// Reading lateness: how long the operating system held the first byte of a response before the generator read it. Measured for a random
-/// part of the responses, those whose reads the kernel timestamped.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ReadingLateness {
-    /// Number of measured responses.
-    pub n: u64,
-    /// The median.
-    pub p50_us: f64,
-    /// The 90th percentile.
-    pub p90_us: f64,
-    /// The 99th percentile.
-    pub p99_us: f64,
-    /// The maximum.
-    pub max_us: f64,
 }
 
 /// Stalls: periods in which the generator sent nothing although requests were due. After a stall it sends all overdue requests at once.

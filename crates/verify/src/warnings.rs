@@ -8,10 +8,10 @@ use offered_stats::dispersion::Dispersion;
 use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::generator_error::GeneratorError;
-use crate::judge::SATURATED;
 use crate::not_sent::NotSent;
 use crate::pattern::Classification;
 use crate::stream::Stream;
+use crate::verdict::warning_kind::SATURATED;
 use crate::verdict::{Lateness, Pattern, Queue, ReadingLateness, WarningKind};
 use crate::windows;
 

@@ -7,7 +7,6 @@ use offered_stats::cov::exponential_interval;
 use offered_stats::groups::Groups;
 
 use crate::scope::Scope;
-use crate::tables;
 use crate::verdict::TimeStats;
 
 /// Collects the gaps of each worker and of each node, from requests in the order of their sent times.
@@ -43,7 +42,7 @@ impl Rows {
         let row = |(number, ends): (usize, Option<(u64, u64)>)| {
             let (row, (first, last)) = (gaps.group(number)?.summary(1e6)?, ends?);
             let span_ms = (last - first) as f64 / 1e6;
-            Some(tables::time_stats(name(number), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
+            Some(TimeStats::of(name(number), &row, span_ms, Some(exponential_interval(row.cov, row.n))))
         };
         self.ends.into_iter().enumerate().filter_map(row).collect()
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::verdict::Window;
+use crate::verdict::statistics::Window;
 
 /// The history of every number of a machine, over windows.
 #[derive(Clone, Debug, Default)]

@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Check, Pattern, Stalls, Warning};
 use crate::attempts::SustainedByRetries;
-use crate::judge::SATURATED;
 use crate::not_sent::{self, NotSent};
 use crate::token_metrics::StreamWarning;
+
+/// A thread that is busy for a larger share of its time cannot send punctually.
+pub(crate) const SATURATED: f64 = 0.9;
 
 /// The kind of a warning, with its numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

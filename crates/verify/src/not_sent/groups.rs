@@ -1,0 +1,82 @@
+//! Collects the requests that were not sent.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use offered_base::{Difference, Instant};
+use offered_events::{Event, Recording};
+
+use super::{NotSent, NotSentReason};
+use crate::scope::Scope;
+
+/// A worker that sent this share of its requests in a period did not stand still.
+const MAX_SENT_SHARE: f64 = 0.01;
+/// A worker that stood still was late before by at most this share of the period; one that is too slow falls behind gradually.
+const MAX_LATENESS_SHARE: f64 = 0.1;
+
+/// What is known of the requests of a worker that were not sent for the same reason.
+struct Group {
+    requests: u64,
+    first: Instant,
+    last: Instant,
+    /// Number of requests that the worker sent in between.
+    sent_between: u64,
+    /// The scheduled time and the lateness of the last request that it sent before.
+    before: Option<(Instant, Difference)>,
+}
+
+impl Group {
+    /// Whether the worker stood still. It shows only once the run is over: otherwise the requests would have been sent late.
+    fn stood_still(&self, reason: NotSentReason) -> bool {
+        let period = self.first.until(self.last).0 as f64;
+        let (unsent, sent) = (self.requests as f64, self.sent_between as f64);
+        let lateness = self.before.map_or(0, |(_, lateness)| lateness.0) as f64;
+        reason == NotSentReason::RunOver && sent <= MAX_SENT_SHARE * unsent && lateness <= MAX_LATENESS_SHARE * period
+    }
+}
+
+/// The requests of the scope that were not sent, by worker and reason: the largest group first. Scans the recording twice.
+///
+/// # Errors
+/// The recording cannot be read.
+pub(crate) fn not_sent(scope: Scope) -> io::Result<Vec<NotSent>> {
+    let recording = scope.recording;
+    let is_counted = |event: &Event| scope.is_scheduled_in_window(event.key());
+    let mut groups: BTreeMap<(usize, NotSentReason), Group> = BTreeMap::new();
+    recording.events.each(|event| {
+        if event.sent.is_some() || !is_counted(event) {
+            return;
+        }
+        let (key, at) = ((node(recording, event.worker), NotSentReason::of(event.error.as_ref())), event.intended);
+        let empty = Group { requests: 0, first: at, last: at, sent_between: 0, before: None };
+        let group = groups.entry(key).or_insert(empty);
+        (group.requests, group.first, group.last) = (group.requests + 1, group.first.min(at), group.last.max(at));
+    })?;
+    scope.each_key(|key| {
+        let Some(sent) = key.sent else { return };
+        let worker = node(recording, key.worker);
+        for ((_, _), group) in groups.range_mut((worker, NotSentReason::InFlightLimit)..=(worker, NotSentReason::Other))
+        {
+            group.sent_between += u64::from((group.first..=group.last).contains(&key.intended));
+            if key.intended < group.first && group.before.is_none_or(|(last, _)| last < key.intended) {
+                group.before = Some((key.intended, sent - key.intended));
+            }
+        }
+    })?;
+    let row = |((worker, reason), group): ((usize, NotSentReason), Group)| NotSent {
+        worker: recording.nodes.get(worker).map(|(name, _)| name.clone()),
+        reason,
+        requests: group.requests,
+        first_s: group.first.as_secs_f64(),
+        last_s: group.last.as_secs_f64(),
+        stood_still: group.stood_still(reason),
+    };
+    let mut rows: Vec<NotSent> = groups.into_iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.requests));
+    Ok(rows)
+}
+
+/// The number of the worker that this thread belongs to.
+pub(crate) fn node(recording: &Recording, thread: u16) -> usize {
+    recording.nodes.partition_point(|(_, first)| *first <= thread).saturating_sub(1)
+}
