@@ -83,7 +83,7 @@ fn pages_name_files_that_exist() {
 }
 
 /// The Rust files in a directory and its subdirectories.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

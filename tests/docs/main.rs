@@ -13,6 +13,7 @@
 //! diff.
 
 mod contributing;
+mod cycles;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
