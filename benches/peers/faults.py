@@ -29,7 +29,7 @@ RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends RST
 USUAL = b'Content-Length: 11\r\n\r\n{"token":1}'
 PACKED = gzip.compress(b"[" + b'{"":0},' * 2_400_000 + b"0]")
 BIG = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(PACKED) + PACKED
-FAULTS = ["reset", "refuse", "stall", "server stopped", "generator stopped", "disk full", "disk hung", "name lost", "dead address", "big JSON"]
+FAULTS = ["disk hung", "big JSON", "dead address", "disk full", "reset", "refuse", "stall", "server stopped", "generator stopped", "name lost"]
 
 
 class Proxy:
