@@ -360,13 +360,13 @@ const INVALID_RUNS: &[Situation] = &[
     Situation {
         name: "another rate than specified",
         recorded_workload: Some("seed = 3\nduration = \"20s\"\narrivals.open.rate = \"450/s\"\n"),
-        cause: "the sent rate was ",
+        cause: "the requests were not scheduled by this workload; the sent rate was ",
         ..INVALID
     },
     Situation {
         name: "other arrivals than specified",
         recorded_workload: Some(CONSTANT),
-        cause: "the gaps between requests were not constant, as specified (CoV ",
+        cause: "the requests were not scheduled by this workload; the gaps between requests were not constant, as specified (CoV ",
         ..INVALID
     },
     Situation {

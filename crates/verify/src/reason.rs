@@ -38,6 +38,8 @@ pub(crate) struct ReasonInput<'a> {
     pub(crate) generator_error: Option<&'a GeneratorError>,
     /// Whether every threshold has the same result with and without the generator error.
     pub(crate) thresholds_unaffected: bool,
+    /// The warning that the schedule is that of another workload.
+    pub(crate) other_schedule: Option<&'a WarningKind>,
     /// The warning that the order of requests is uncertain.
     pub(crate) order_uncertain: Option<&'a WarningKind>,
 }
@@ -58,6 +60,7 @@ impl ReasonInput<'_> {
                 let unsent = |finding: &Finding| finding.check == Check::UnsentShare && finding.failed();
                 self.findings.iter().any(unsent)
             }
+            WarningKind::OtherSchedule => self.validity == Validity::Invalid,
             WarningKind::OrderUncertain { .. } => self.validity == Validity::ValidWithWarnings,
             WarningKind::TooFewRequests { .. } => {
                 self.validity == Validity::NotChecked || (invalid_or_badly_sent && self.criteria.expected.is_poisson())
@@ -131,7 +134,8 @@ fn what_is_wrong(input: &ReasonInput) -> String {
         findings.into_iter().filter_map(|finding| describe(input, finding)).collect::<Vec<_>>()
     };
     let mut reasons: Vec<String> = Vec::new();
-    let causes = saturated.into_iter().chain(stalled).chain(described(rate)).chain(pattern);
+    let other_schedule = input.other_schedule.map(WarningKind::message);
+    let causes = saturated.into_iter().chain(stalled).chain(other_schedule).chain(described(rate)).chain(pattern);
     for reason in causes.chain(described(other.collect())).chain(error).chain(unaffected) {
         // Two checks may find the same deviation.
         if !reasons.contains(&reason) {

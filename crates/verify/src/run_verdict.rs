@@ -207,7 +207,31 @@ impl<'a> Measured<'a> {
         let badly_sent = self.is_badly_sent(&failed, !excused.is_empty())?;
         let is_late = badly_sent || !late_reading.is_empty();
         let only_late = is_late && failed.iter().all(|of| badly_sent && of.check.depends_on_send_times());
-        Ok(Arrivals { poisson, against_expected, classification, excused, badly_sent, is_late, only_late })
+        let other_schedule = (!badly_sent && self.has_other_schedule(&failed)?).then_some(WarningKind::OtherSchedule);
+        Ok(Arrivals {
+            poisson,
+            against_expected,
+            classification,
+            excused,
+            badly_sent,
+            is_late,
+            only_late,
+            other_schedule,
+        })
+    }
+
+    /// Whether checks failed because the recording has another schedule than that of the run's workload. For a run of one worker: clocks of
+    /// several may differ.
+    fn has_other_schedule(&self, failed: &[&Finding]) -> io::Result<bool> {
+        let Self { scope, criteria, .. } = self;
+        let recording = scope.recording;
+        let is_known =
+            criteria.is_own_workload && recording.intent_known && recording.nodes.len() < 2 && !self.has_gaps();
+        let by_schedule = failed.iter().all(|finding| finding.check.compares_with_theory()) && !failed.is_empty();
+        match criteria.schedule.as_ref().filter(|_| is_known && by_schedule) {
+            Some(schedule) => Ok(!schedule.is_recorded(*scope)?),
+            None => Ok(false),
+        }
     }
 
     /// Whether requests are missing between those that are judged.
@@ -256,7 +280,7 @@ impl<'a> Measured<'a> {
     /// All warnings, except that the order of requests is uncertain.
     fn warnings(&self, arrivals: &Arrivals, stalled: Option<&Stalls>) -> Vec<WarningKind> {
         let Self { criteria, queue, not_sent, .. } = self;
-        let Arrivals { classification, excused, badly_sent, .. } = arrivals;
+        let Arrivals { classification, excused, badly_sent, other_schedule, .. } = arrivals;
         let recording = self.scope.recording;
         let (generator, has_gaps) = (recording.generator.as_ref(), self.has_gaps());
         let mut all: Vec<WarningKind> = warnings::of_saturation(recording).into_iter().collect();
@@ -281,6 +305,7 @@ impl<'a> Measured<'a> {
         all.extend(streams.map(WarningKind::Streams));
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
+        all.extend(other_schedule.clone());
         all.extend(warnings::of_early(self.counts.early));
         all.extend(generator.into_iter().flat_map(warnings::of_generator));
         all.extend(policies::results::warning(recording));
@@ -303,6 +328,8 @@ struct Arrivals {
     is_late: bool,
     /// Whether that is all that is wrong.
     only_late: bool,
+    /// The warning that the schedule is that of another workload.
+    other_schedule: Option<WarningKind>,
 }
 
 /// The failed findings. Tests of a Poisson process count only if one is specified.
@@ -360,6 +387,7 @@ impl Judged {
             reading: measured.reading.as_ref(),
             generator_error: error.filter(|_| only_late || validity != Validity::Invalid),
             thresholds_unaffected: is_late && thresholds.all_unaffected(),
+            other_schedule: arrivals.other_schedule.as_ref(),
             order_uncertain: order_uncertain.as_ref(),
         };
         let incomplete = measured.incomplete.clone();

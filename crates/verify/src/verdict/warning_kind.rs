@@ -186,6 +186,8 @@ pub enum WarningKind {
         /// The checks that it fails.
         checks: Vec<Check>,
     },
+    /// The scheduled times are not those of the run's workload file.
+    OtherSchedule,
     /// The system stays overloaded at a rate that it carried before, with many retries.
     SustainedByRetries(SustainedByRetries),
     /// The streams of the responses.
@@ -279,6 +281,7 @@ impl WarningKind {
                 "in the schedule of this seed {} differs from theory; the requests were sent as scheduled",
                 subjects(checks)
             ),
+            Self::OtherSchedule => "the requests were not scheduled by this workload".to_owned(),
             Self::SustainedByRetries(found) => found.message(),
             Self::Streams(warning) => warning.message(),
             Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
@@ -360,6 +363,7 @@ impl WarningKind {
             Self::UnusualSchedule { .. } => {
                 "nothing: the run is as specified; a longer run or another seed comes closer to theory"
             }
+            Self::OtherSchedule => "restore the workload file that the run had, or run again with this one",
             Self::Streams(warning) => warning.fix(),
             Self::SeveralRuns { .. } => {
                 "write each run to its own file; if it was a single run, its generator stalled and its results are invalid"
