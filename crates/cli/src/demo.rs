@@ -16,7 +16,7 @@ use crate::table::{Table, paragraph};
 use crate::{report, result_files, verdict_lines};
 
 const AFTER: &str = "\
-The server is the one of `offered serve`, three of them on free ports of 127.0.0.1.
+The servers are three of `offered serve`, on free ports of 127.0.0.1.
 
 Examples:
   offered demo

@@ -31,7 +31,7 @@ Examples:
   offered import bank.sql --set PGHOST=127.0.0.1 --set PGUSER=me
 
 The content of a file decides its format, not its name. Comments at the top of
-the workload list what was not translated, with the line in the source.
+the workload list the parts that were not translated, with the line in the source.
 
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 

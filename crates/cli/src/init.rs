@@ -51,7 +51,7 @@ const BOUNDS_MS: [u32; 8] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000];
 pub(crate) struct Args {
     /// URL of the target (`http://`, `https://`, `unix:/run/app.sock:/path`)
     url: Option<String>,
-    /// Output file; workload.schema.json, for completion in editors, is written beside it
+    /// Output file; workload.schema.json, for completion in editors, goes to its directory
     #[arg(short, long, value_name = "FILE", default_value = "workload.toml")]
     output: PathBuf,
     /// Overwrite an existing file

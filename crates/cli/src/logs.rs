@@ -115,7 +115,7 @@ pub(crate) struct Args {
     /// Do not compare the system models; recommend partly-open
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
     no_compare: bool,
-    /// Maximum number of clients to follow; beyond, a random sample
+    /// Maximum number of clients to follow; of more, a random sample
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
     /// Number of reading threads [default: all cores]
@@ -223,7 +223,7 @@ fn trace_warnings(written: &TraceSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     if written.stand_ins + written.unfollowed > 0 {
         warnings.push(format!(
-            "the trace is not exact: {} entries are requests beyond the first 60000 and are replaced by the first of their label; {} entries are of clients beyond --max-clients, each a session of its own",
+            "the trace is not exact: {} entries are requests after the first 60000 and are replaced by the first of their label; {} entries are of clients above --max-clients, each a session of its own",
             written.stand_ins, written.unfollowed
         ));
     }

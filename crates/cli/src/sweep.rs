@@ -27,7 +27,7 @@ Values: a list (25,50,100) or a range with a step (25..150:25).
 
 Cells are visited with a stride of about 0.618 of their number: low and high
 values alternate, so a drift in time does not look like an effect of load.
-A sweep that was killed resumes with the same command; finished cells are kept.
+A sweep that was killed resumes with the same command, after its finished cells.
 
 Examples:
   Six numbers of users

@@ -233,7 +233,7 @@ fn arrivals(workload: &Workload) -> Result<(&'static str, f64, f64), &'static st
             return Err("the rate of a closed system depends on the server; use an open or partly-open workload");
         }
         Sessions::Scenarios(_) => {
-            return Err("several scenarios have no common rate; write a workload with one of them");
+            return Err("several scenarios have no common rate; write a workload with one scenario");
         }
         Sessions::Replay(_) => return Err("a replayed trace has a fixed load; change the speed of the replay instead"),
     };

@@ -41,7 +41,7 @@ pub enum Error {
     #[error(transparent)]
     Distribution(#[from] offered_base::InvalidValue),
     /// An empty list where at least one entry is needed.
-    #[error("there are no {what}; give at least one")]
+    #[error("{what} are missing; give at least one")]
     Empty {
         /// Name of the missing entries.
         what: &'static str,

@@ -39,7 +39,7 @@ pub enum ShareError {
     )]
     NoEngine,
     /// Variables of several engines are set.
-    #[error("{} and {} are both set; unset one of them", one.variable(), other.variable())]
+    #[error("{} and {} are both set; unset one", one.variable(), other.variable())]
     SeveralEngines {
         /// One engine.
         one: Engine,

@@ -51,7 +51,7 @@ impl Routes {
             if let Some(other) = taken {
                 let (one, other) = (&workload.requests()[usize::from(other)], request);
                 return Err(InvalidValue::new(format!(
-                    "the requests `{}` and `{}` have the same path, but `serve` identifies requests by their paths; change one of them",
+                    "the requests `{}` and `{}` have the same path, but `serve` identifies requests by their paths; change one",
                     one.name(),
                     other.name()
                 )));

@@ -91,6 +91,6 @@ fn lost_text(lost: u64) -> String {
     if lost == 0 {
         String::new()
     } else {
-        format!("; {lost} of them are missing from the results too, because memory was full")
+        format!("; {lost} are missing from the results too, because memory was full")
     }
 }

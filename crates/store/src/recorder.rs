@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(loss.events.len(), MAX_PENDING);
         let error = loss.error().to_string();
         assert!(
-            error.starts_with("1100000 events could not be written; 100000 of them are missing from the results too, because memory was full: "),
+            error.starts_with("1100000 events could not be written; 100000 are missing from the results too, because memory was full: "),
             "{error}"
         );
     }

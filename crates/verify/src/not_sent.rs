@@ -104,7 +104,7 @@ impl NotSent {
                 "raise the limit of connections, or lower the rate: these requests are missing from the load"
             }
             NotSentReason::Late => "reserve cores for the generator, or send late requests too (late = \"send\")",
-            NotSentReason::RunOver => "lower the rate, add threads, or divide the load among machines",
+            NotSentReason::RunOver => "lower the rate, add threads, or divide the load between machines",
             NotSentReason::WorkerLost => "find out why the worker ended, and run again",
             NotSentReason::Other => "the failures of the run list the reasons",
         }

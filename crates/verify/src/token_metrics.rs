@@ -187,7 +187,7 @@ impl StreamWarning {
     pub(crate) fn fix(&self) -> &'static str {
         match self {
             Self::Coalesced { .. } | Self::ReadLate { .. } => {
-                "add threads, divide the load among machines, or reserve cores for the generator"
+                "add threads, divide the load between machines, or reserve cores for the generator"
             }
             Self::PromptLength { .. } => {
                 "set words_per_token and overhead_tokens of the prompt, or run `offered llm`, which measures them"

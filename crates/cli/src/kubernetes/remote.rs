@@ -330,9 +330,9 @@ fn state(worker: &WorkerStatus) -> String {
         PodState::Waiting { reason: why } => format!("waiting{again}: {why}"),
         PodState::Running { node } => format!("running on {node}{again}"),
         PodState::Ended { code: Some(0), .. } => "done".to_owned(),
-        PodState::Ended { code: Some(3), .. } => "done; its part of the run is invalid".to_owned(),
+        PodState::Ended { code: Some(3), .. } => "done; its share of the run is invalid".to_owned(),
         PodState::Ended { code: Some(WRITE_LOSS), .. } => "done; the store did not take all of its data".to_owned(),
-        PodState::Ended { code: Some(99), .. } => "done; a threshold failed in its part".to_owned(),
+        PodState::Ended { code: Some(99), .. } => "done; a threshold failed in its share".to_owned(),
         PodState::Ended { code: Some(code), reason: why } => format!("ended with {code} ({why})"),
         PodState::Ended { code: None, reason: why } => format!("ended without running: {why}"),
     }

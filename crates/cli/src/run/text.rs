@@ -135,7 +135,7 @@ impl Text<'_> {
         let rows = if s.rows == 0 { String::new() } else { format!("; {} rows", count(s.rows)) };
         let bytes = format!("{} in, {} out{rows}", count(s.bytes_in), count(s.bytes_out));
         let mut facts =
-            vec![Fact::new("requests", format!("{}, of them {} not sent", count(s.total_requests), count(s.unsent)))];
+            vec![Fact::new("requests", format!("{}, {} not sent", count(s.total_requests), count(s.unsent)))];
         facts.push(Fact::new("outcomes", outcomes.join(", ")));
         if !statuses.is_empty() {
             facts.push(Fact::new("statuses", statuses.join(", ")));

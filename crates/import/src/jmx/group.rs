@@ -253,7 +253,7 @@ impl Reader<'_, '_> {
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
                 let steps = self.number(node, "Steps", 0.0).clamp(0.0, 1000.0) as u32;
                 if self.number(node, "ConcurrencyLimit", 0.0) > 0.0 {
-                    self.note(node, "has a thread limit beyond which arrivals wait; here arrivals never wait");
+                    self.note(node, "has a thread limit above which arrivals wait; here arrivals never wait");
                 }
                 let rate = match steps {
                     _ if ramp <= 0.0 => RateProfile::Constant(target),

@@ -70,7 +70,7 @@ fn percentiles(run: &Run, response: &TimeDistribution, service: Option<&TimeDist
         id: "percentiles".into(),
         title: "Response time percentiles".into(),
         caption: format!(
-            "Value that a share of the requests does not exceed: half of them at 50 %, all but one in a thousand at 99.9 %. The curve ends where fewer than two values remain. Where response and service time differ, requests were late.{unknown}"
+            "Value that a share of the requests does not exceed: half at 50 %, all but one in a thousand at 99.9 %. The curve ends where fewer than two values remain. Where response and service time differ, requests were late.{unknown}"
         ),
         x: Axis::nines("share of requests"),
         y: Axis::log("time (ms)"),

@@ -149,7 +149,7 @@ impl Probe {
             Some(Read::End) => Err((
                 Outcome::Tls,
                 Reason::words(
-                    "the server closed the connection because of the client certificate, or because there is none; check target.tls.certificate",
+                    "the server closed the connection because of the client certificate, or because it is missing; check target.tls.certificate",
                 ),
             )),
             _ => Ok(()),

@@ -60,7 +60,7 @@ pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
         Some(pair) => Err(Error::content(
             run.display().to_string(),
             format!(
-                "holds workers {} and {}, which belong to different runs; move one of them to another directory",
+                "holds workers {} and {}, which belong to different runs; move one to another directory",
                 pair[0].share, pair[1].share
             ),
         )),

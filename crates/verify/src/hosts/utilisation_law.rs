@@ -180,7 +180,7 @@ pub(super) fn windows(
 }
 
 /// The processor seconds between two edges, from the best source, and that source.
-#[expect(clippy::type_complexity, reason = "a counter, and what it counted")]
+#[expect(clippy::type_complexity, reason = "a counter and its value")]
 pub(super) fn work<'a>(
     history: &'a CounterHistory,
     ticks_per_s: u64,

@@ -342,15 +342,15 @@ impl WarningKind {
                  more threads help), or accept a larger generator error (generator.tolerance)"
             }
             Self::LateRequests { .. } => {
-                "lower the rate, add threads, divide the load among machines, reserve cores for the generator, or accept a larger generator \
+                "lower the rate, add threads, divide the load between machines, reserve cores for the generator, or accept a larger generator \
                  error (generator.tolerance)"
             }
             Self::LateReading { .. } => {
-                "add threads or divide the load among machines, so that a thread reads each response when it arrives, or accept a larger \
+                "add threads or divide the load between machines, so that a thread reads each response when it arrives, or accept a larger \
                  generator error (generator.tolerance)"
             }
             Self::EarlyRequests { .. } => {
-                "check the program that wrote the timestamps: one of them is wrong or their clocks differ, so response times are wrong"
+                "check the program that wrote the timestamps: one is wrong, or their clocks differ, so response times are wrong"
             }
             Self::OrderUncertain { .. } => {
                 "use the gaps of each worker; for the gaps of the whole run, place workers closer to worker 1 on the network, or use \

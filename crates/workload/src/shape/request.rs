@@ -118,7 +118,7 @@ pub(crate) static SUBMIT: Shape = shape(
     "A form of an earlier page, submitted as it was served.",
     &[
         key("form", Text, "CSS selector of the form, or of the button that submits it. Of a form: its first button."),
-        key("page", Text, "Name of the request whose response has the form. Default: the one before it in the flow."),
+        key("page", Text, "Name of the request with the form in its response. Default: the one before it in the flow."),
         key(
             "fields",
             Named(&FIELD),

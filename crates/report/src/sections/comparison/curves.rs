@@ -146,7 +146,7 @@ pub(super) fn response_by_load(runs: &[Run]) -> Chart {
     Chart {
         id: "response-by-load".into(),
         title: "Response time by load".into(),
-        caption: "Flat at low load, then rising like a hockey stick. The dotted line, for a modelled server, is the lower bound: the service time, and the queue beyond the capacity. Open circles are invalid runs."
+        caption: "Flat at low load, then rising like a hockey stick. The dotted line, for a modelled server, is the lower bound: the service time, and the queue above the capacity. Open circles are invalid runs."
             .into(),
         x: load.axis,
         y: Axis::linear("response time (ms)"),
