@@ -31,6 +31,7 @@ pub mod catalogue;
 mod check;
 mod composed;
 pub mod condition;
+pub mod engine;
 mod event_stream;
 pub mod failed_checks;
 mod generator;
@@ -59,6 +60,7 @@ pub mod template;
 #[cfg(test)]
 mod tests;
 pub mod threshold;
+pub mod token_lengths;
 mod toml_text;
 mod url;
 mod work;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::engine::Engine;
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
 
@@ -40,6 +41,8 @@ pub enum Policy {
     RoundRobin(Nanos),
     /// A server for everybody.
     Infinite,
+    /// Batches of sequences, as an engine for language models makes them; set by the key `engine`, not by a name.
+    Batch(Engine),
 }
 
 /// An order by size: the eight policies between SJF and PELJF.
@@ -90,6 +93,11 @@ impl Policy {
     /// Every policy that needs no setting, in the order they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
         PLAIN.iter().map(|(_, policy)| *policy)
+    }
+
+    /// The engine of batches of sequences.
+    pub fn engine(self) -> Option<Engine> {
+        if let Self::Batch(engine) = self { Some(engine) } else { None }
     }
 
     /// Whether it depends on the class of a request.
@@ -147,6 +155,7 @@ impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plain, setting) = match *self {
             Self::RoundRobin(quantum) => return write!(f, "rr:{quantum}"),
+            Self::Batch(engine) => return write!(f, "batch ({engine})"),
             Self::Ps(Some(limit)) => (Self::Ps(None), format!(":{limit}")),
             Self::PsByClass(limit) => (Self::Ps(None), format!(":{limit}:priority")),
             Self::Size(Order { known: Knowledge::WithNoise(scv), preemptive, longest }) => {

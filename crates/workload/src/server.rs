@@ -1,5 +1,6 @@
 //! Models of servers for simulations: one server, or a network of stations.
 
+use crate::engine::Engine;
 use crate::policy::Policy;
 use offered_base::InvalidValue;
 use offered_distributions::Distribution;
@@ -36,7 +37,13 @@ impl Server {
         self.discipline
     }
 
-    /// The distribution of service demands (the papers' S), in seconds.
+    /// A model of an engine for language models, with unlimited capacity. The demands of requests follow from their tokens.
+    pub fn of_engine(engine: Engine) -> Self {
+        let service = Distribution::constant(0.0).expect("zero is a constant");
+        Self { servers: 1, discipline: Policy::Batch(engine), service, capacity: None, cancel: false }
+    }
+
+    /// The distribution of service demands (the papers' S), in seconds; zero for an engine, where they follow from the tokens of a request.
     pub fn service(&self) -> &Distribution {
         &self.service
     }

@@ -32,7 +32,8 @@ impl Workload {
             || matches!(self.sessions(), Sessions::Replay(replay) if replay.trace().has_work())
     }
 
-    /// Requests per second that the modelled server can serve; `None` without a `[server]`, or if each request has a server of its own.
+    /// Requests per second that the modelled server can serve; `None` without a `[server]`, if each request has a server of its own, and for
+    /// an engine.
     pub fn capacity_per_s(&self) -> Option<f64> {
         let server = self.server().filter(|server| server.discipline() != Policy::Infinite)?;
         let works = self.works();

@@ -23,6 +23,7 @@ use super::{
     Draft, Generator, Goodput, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
 };
 use crate::Template;
+use crate::engine::Engine;
 use crate::policy::Policy;
 use crate::prompt::Prompt;
 use crate::threshold::Threshold;
@@ -128,8 +129,22 @@ fn bound(threshold: &Threshold) -> String {
 }
 
 fn of_server(server: &Server) -> Vec<Pair> {
-    let keys = works(Pairs::default(), server).maybe(server.capacity, |keys, capacity| keys.raw("capacity", capacity));
+    let keys = match server.discipline {
+        Policy::Batch(engine) => Pairs::default().raw("engine", of_engine(engine)),
+        _ => works(Pairs::default(), server),
+    };
+    let keys = keys.maybe(server.capacity, |keys, capacity| keys.raw("capacity", capacity));
     keys.when(server.cancel, |keys| keys.raw("cancel", true)).0
+}
+
+fn of_engine(engine: Engine) -> String {
+    let Engine { step, per_sequence, sequences, per_prompt_token, prompt_chunk, prefix_cache } = engine;
+    let keys = Pairs::default().text("step", step);
+    let keys = keys.when(per_sequence > Nanos::ZERO, |keys| keys.text("per_sequence", per_sequence));
+    let keys = keys.raw("sequences", sequences);
+    let keys = keys.when(per_prompt_token > Nanos::ZERO, |keys| keys.text("per_prompt_token", per_prompt_token));
+    let keys = keys.maybe(prompt_chunk, |keys, chunk| keys.raw("prompt_chunk", chunk));
+    keys.when(prefix_cache, |keys| keys.raw("prefix_cache", true)).table()
 }
 
 fn of_scrape(scrape: &Scrape) -> Vec<Pair> {

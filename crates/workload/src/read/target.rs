@@ -7,6 +7,7 @@ use std::path::Path;
 use super::script::METHODS;
 use super::{Reader, reach, script, small, sql};
 use crate::Policy;
+use crate::engine::Engine;
 use crate::request::{check_headers, check_method};
 use crate::script::Body;
 use crate::shape;
@@ -84,13 +85,40 @@ fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
     Ok(all)
 }
 
+/// Reads an engine.
+fn engine(value: &Value<'_>) -> Result<Engine, Mistake> {
+    let table = value.table(&shape::ENGINE)?;
+    let number = |value: Value<'_>| small(&value, value.count()?);
+    let sequences = table.need("sequences", "32")?;
+    let engine = Engine {
+        step: table.need("step", "\"8ms\"")?.parsed()?,
+        per_sequence: table.parsed("per_sequence")?.unwrap_or_default(),
+        sequences: small(&sequences, sequences.count()?)?,
+        per_prompt_token: table.parsed("per_prompt_token")?.unwrap_or_default(),
+        prompt_chunk: table.get("prompt_chunk").map(number).transpose()?,
+        prefix_cache: table.get("prefix_cache").map_or(Ok(false), |value| value.truth())?,
+    };
+    value.checked(engine.check())
+}
+
 impl Reader<'_> {
     /// Reads a server; its service is optional if all requests have their own work.
     pub(super) fn server(&self, value: &Value<'_>, all_have_work: bool) -> Result<Server, Mistake> {
         let table = value.table(&shape::SERVER)?;
         let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
         let cancel = table.get("cancel").map_or(Ok(false), |value| value.truth())?;
-        let server = Server { capacity, cancel, ..self.works(&table, all_have_work)? };
+        let server = match table.get("engine") {
+            None => self.works(&table, all_have_work)?,
+            Some(value) => {
+                for key in ["servers", "discipline", "service"] {
+                    if let Some(other) = table.get(key) {
+                        return Err(other.mistake("does not go with engine, which has its own keys"));
+                    }
+                }
+                Server::of_engine(engine(&value)?)
+            }
+        };
+        let server = Server { capacity, cancel, ..server };
         match table.get("cancel") {
             Some(value) if cancel && server.discipline != Policy::Fcfs => {
                 Err(value.mistake("needs discipline = \"fcfs\": only its queue drops requests"))

@@ -124,6 +124,7 @@ pub(crate) static SERVER: Shape = shape(
             Kind::Distribution,
             "Distribution of the service demand of a request. Required unless every request has its own.",
         ),
+        key("engine", Kind::Table(&ENGINE), "Instead of the keys above: a batching server of a language model."),
         key(
             "capacity",
             Whole(1, MAX_WHOLE),
@@ -136,6 +137,23 @@ pub(crate) static SERVER: Shape = shape(
         ),
     ],
 );
+
+pub(crate) static ENGINE: Shape = shape(
+    "A server that makes tokens for a batch of sequences, step by step. A step takes step + per_sequence x sequences + per_prompt_token x prompt tokens.",
+    &[
+        key("step", Time, "Time of a step without sequences, such as \"8ms\"."),
+        key("per_sequence", Time, "Time that each sequence adds to a step. Default 0s."),
+        key("sequences", Whole(1, MAX_WHOLE), "Maximum number of sequences in a batch; further requests wait."),
+        key("per_prompt_token", Time, "Time to read in a prompt token. Default 0s."),
+        key("prompt_chunk", Whole(1, MAX_WHOLE), "Maximum number of prompt tokens in a step. Default: whole prompts."),
+        key(
+            "prefix_cache",
+            Boolean,
+            "Whether beginnings of prompts that were seen before take no time, in blocks of 16 tokens. Default false.",
+        ),
+    ],
+)
+.needs(&["step", "sequences"]);
 
 pub(crate) static STATION: Shape = shape(
     "A station of a queueing network.",

@@ -275,6 +275,12 @@ fn served() -> impl Strategy<Value = String> {
             let capacity = capacity.map_or(String::new(), |capacity| format!("capacity = {capacity}\n"));
             format!("\n[server]\nservers = {m}\ndiscipline = \"{name}\"\nservice = {distribution}\n{capacity}")
         }),
+        (1u32..9, prop::option::of(1u32..99), any::<bool>()).prop_map(|(n, chunk, cache)| {
+            let chunk =
+                chunk.map_or(String::new(), |chunk| format!("prompt_chunk = {chunk}, per_prompt_token = \"20us\", "));
+            let cost = if cache { "per_sequence = \"100us\", prefix_cache = true, " } else { "" };
+            format!("\n[server]\nengine = {{ {chunk}{cost}step = \"8ms\", sequences = {n} }}\ncapacity = 7\n")
+        }),
         (1u32..9, name(), distribution(), 0.1f64..9.0).prop_map(|(m, name, distribution, visits)| {
             format!(
                 "\n[[station]]\nname = \"web\"\nservice = {distribution}\n[[station]]\nname = \"d b\"\nservers = {m}\n\

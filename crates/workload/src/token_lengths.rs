@@ -1,0 +1,160 @@
+//! How long the prompts and responses of a workload are: what a modelled engine needs of its requests.
+//!
+//! Lengths are read off the body of a request: its prompts are variables, and so is `max_tokens`. A response has exactly that number of tokens,
+//! as with `ignore_eos`.
+
+use offered_base::{InvalidValue, Seed};
+
+use crate::engine::TokenCounts;
+use crate::prompt::{Prompt, PromptKey};
+use crate::script::{Draw, Per, Source, Variable};
+use crate::template::{Name, Piece};
+use crate::{Request, Workload};
+
+/// The keys of a body that hold the number of tokens of a response.
+const MAX_TOKENS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+
+/// The token counts of the requests of a workload: functions of (seed, session, step).
+#[derive(Clone, Debug)]
+pub struct TokenLengths {
+    seed: Seed,
+    requests: Vec<RequestLengths>,
+}
+
+#[derive(Clone, Debug)]
+struct RequestLengths {
+    prompts: Vec<(u16, Per, Prompt)>,
+    output: Output,
+}
+
+/// The number of tokens of a response.
+#[derive(Clone, Debug)]
+enum Output {
+    Constant(u32),
+    Drawn(u16, Per, Draw),
+}
+
+impl Workload {
+    /// The token counts of its requests.
+    ///
+    /// # Errors
+    /// A request whose body does not say how long prompt and response are.
+    pub fn token_lengths(&self) -> Result<TokenLengths, InvalidValue> {
+        let lengths = |request: &Request| {
+            RequestLengths::of(request, self.variables()).ok_or_else(|| {
+                InvalidValue::new(format!(
+                    "the request {} does not say how many tokens it has, which an engine needs; write a prompt variable and max_tokens \
+                     in its body, as `offered llm URL --write FILE` does",
+                    request.name()
+                ))
+            })
+        };
+        let requests = self.requests().iter().map(lengths).collect::<Result<_, _>>()?;
+        Ok(TokenLengths { seed: self.seed(), requests })
+    }
+}
+
+impl TokenLengths {
+    /// The tokens of step `step` of `session`, which sends request `label`.
+    pub fn of(&self, session: u64, step: u32, label: u16) -> TokenCounts {
+        let lengths = &self.requests[usize::from(label)];
+        lengths.turn(self.seed, session, step)
+    }
+}
+
+impl RequestLengths {
+    fn of(request: &Request, variables: &[Variable]) -> Option<Self> {
+        let find = |name: &Name| {
+            let number = variables.iter().position(|variable| variable.name == *name.variable)?;
+            Some((number as u16, &variables[number]))
+        };
+        let (mut prompts, mut output) = (Vec::new(), None);
+        let mut text = "";
+        for piece in request.body().text()?.pieces() {
+            if let Piece::Text(literal) = piece {
+                text = literal;
+                output = output.or_else(|| constant(literal));
+                continue;
+            }
+            for (number, variable) in piece.names().into_iter().filter_map(find) {
+                match &variable.source {
+                    Source::Prompt(prompt) => prompts.push((number, variable.per, prompt.clone())),
+                    Source::Random(draw) if ends_with_key(text) => {
+                        output = Some(Output::Drawn(number, variable.per, draw.clone()));
+                    }
+                    Source::Constant(Ok(value)) if ends_with_key(text) => {
+                        output = value.trim().parse().ok().map(Output::Constant);
+                    }
+                    _ => {}
+                }
+            }
+            text = "";
+        }
+        if prompts.is_empty() { None } else { Some(Self { prompts, output: output? }) }
+    }
+
+    /// The tokens of a request; its shared prefix counts as repeated.
+    fn turn(&self, seed: Seed, session: u64, step: u32) -> TokenCounts {
+        let draw_index = |per: Per| if per == Per::Request { step } else { 0 };
+        let mut tokens = TokenCounts::default();
+        for (variable, per, prompt) in &self.prompts {
+            let key = PromptKey { seed, variable: *variable, session, draw: draw_index(*per) };
+            tokens.prompt += u32::try_from(prompt.tokens(key)).unwrap_or(u32::MAX);
+            tokens.repeated += prompt.prefix.map_or(0, |prefix| prefix.tokens);
+        }
+        tokens.output = match &self.output {
+            Output::Constant(output) => *output,
+            Output::Drawn(variable, per, draw) => {
+                draw.text(seed, *variable, session, draw_index(*per)).parse().map_or(0.0, f64::round) as u32
+            }
+        };
+        tokens
+    }
+}
+
+/// Whether a text ends with `"max_tokens":`, before a value.
+fn ends_with_key(text: &str) -> bool {
+    let Some(before) = text.trim_end().strip_suffix(':') else { return false };
+    let key = before.trim_end().trim_end_matches('"');
+    MAX_TOKENS.iter().any(|name| key.ends_with(name))
+}
+
+/// The number after `"max_tokens":` in a text.
+fn constant(text: &str) -> Option<Output> {
+    let after = MAX_TOKENS.iter().find_map(|name| {
+        let (_, after) = text.split_once(&format!("\"{name}\""))?;
+        after.trim_start().strip_prefix(':')
+    })?;
+    let digits: String = after.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().map(Output::Constant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lengths(body: &str) -> Result<TokenLengths, String> {
+        let text = format!(
+            "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[variables]\nprompt = {{ prompt = \"uniform:10..20\" }}\n\
+             answer = {{ random = \"uniform:5..9\", per = \"request\" }}\n\
+             shared = {{ prompt = \"constant:30\", prefix = {{ tokens = 100, groups = 2 }} }}\n\
+             [[request]]\npost = \"/v1\"\nbody = '{body}'\nstream = \"openai\"\n"
+        );
+        let none = |_: &str| Err("no files".to_owned());
+        let workload = Workload::parse(&text, "w.toml", &none).map_err(|mistake| mistake.to_string())?;
+        workload.token_lengths().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn lengths_are_read_off_the_body() {
+        let drawn = lengths(r#"{"messages": [{"content": "{{prompt}}"}], "max_tokens": {{answer}}}"#).unwrap();
+        let of: Vec<TokenCounts> = (0..50).map(|session| drawn.of(session, 0, 0)).collect();
+        assert!(of.iter().all(|t| (10..=20).contains(&t.prompt) && (5..=9).contains(&t.output) && t.repeated == 0));
+        assert!(of.iter().any(|tokens| *tokens != of[0]));
+        let plain = lengths(r#"{"max_tokens": 64, "prompt": "{{shared}}"}"#).unwrap();
+        assert_eq!(plain.of(7, 0, 0), TokenCounts { prompt: 130, repeated: 100, output: 64 });
+        for body in [r#"{"prompt": "{{prompt}}"}"#, r#"{"max_tokens": 64, "prompt": "a"}"#] {
+            assert!(lengths(body).unwrap_err().contains("does not say how many tokens"), "{body}");
+        }
+    }
+}
