@@ -84,9 +84,12 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
     if workload.server().is_none() && workload.stations().is_empty() {
         return Ok(Vec::new());
     }
-    let formula = analyse(workload, None)?;
-    let stop = if formula.system.is_some() { Stop::Jobs(JOBS) } else { Stop::Duration };
-    let mut predictions = vec![of_formula(formula)];
+    // No formula solves an engine.
+    let is_engine = workload.server().is_some_and(|server| server.discipline().engine().is_some());
+    let formula = if is_engine { None } else { Some(analyse(workload, None)?) };
+    let is_steady = formula.as_ref().is_some_and(|formula| formula.system.is_some());
+    let stop = if is_steady { Stop::Jobs(JOBS) } else { Stop::Duration };
+    let mut predictions: Vec<Prediction> = formula.map(of_formula).into_iter().collect();
     if !simulated {
         predictions.push(of_simulation(workload, stop));
     }
@@ -96,6 +99,9 @@ pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Predictio
 /// The limits of a single server; `None` if every request has its own server.
 pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     let server = workload.server().filter(|server| server.discipline() != Policy::Infinite)?;
+    if server.discipline().engine().is_some() {
+        return None;
+    }
     let works = workload.works();
     let law = |label: u16| works.distribution(label).unwrap_or(server.service());
     let mean: f64 = (0u16..).zip(workload.shares()).map(|(label, share)| share * law(label).mean()).sum();
@@ -107,7 +113,7 @@ pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
 pub fn dry_run_response(workload: &Workload) -> Distribution {
     let modelled = || {
         workload.server().filter(|_| matches!(workload.sessions(), Sessions::Closed(_)))?;
-        let known = analyse(workload, None).ok()?.steady_state;
+        let known = analyse(workload, None).ok().and_then(|formula| formula.steady_state);
         let simulated = || simulate(workload, Stop::Jobs(DRY_RUN_JOBS), None).ok();
         known.map(|known| known.response).or_else(|| Some(simulated()?.summary.response.mean.value))
     };

@@ -58,10 +58,6 @@ struct EventWriter {
 const BATCH: usize = 10_000;
 
 impl EventWriter {
-    fn push(&mut self, launch: Launch, class: u16, done: Instant, outcome: Outcome) -> ControlFlow<()> {
-        self.record(event(launch, class, done, outcome))
-    }
-
     fn record(&mut self, event: Event) -> ControlFlow<()> {
         self.batch.push(event);
         if self.batch.len() < BATCH {
@@ -98,6 +94,15 @@ fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
     }
 }
 
+/// The event of a request that completed.
+fn completed(now: Instant, launch: Launch, job: &Job) -> Event {
+    let event = event(launch, job.class, now, Outcome::Ok);
+    match job.tokens.stream(launch.intended, now) {
+        Some(stream) => Event { first_byte: Some(stream.head), stream: Some(stream), ..event },
+        None => event,
+    }
+}
+
 /// Collects the events of a simulation in memory.
 #[derive(Default)]
 pub(crate) struct EventCollector(pub(crate) Vec<Event>);
@@ -110,7 +115,7 @@ impl SimulationObserver for EventCollector {
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
-        self.0.push(event(launch, job.class, now, Outcome::Ok));
+        self.0.push(completed(now, launch, job));
         ControlFlow::Continue(())
     }
 
@@ -133,11 +138,11 @@ impl SimulationObserver for EventWriter {
 
     fn rejected(&mut self, launch: Launch, class: u16, _: After) {
         // A write error is stored and stops the simulation at the next completion.
-        let _ = self.push(launch, class, launch.intended, Outcome::Refused);
+        let _ = self.record(event(launch, class, launch.intended, Outcome::Refused));
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
-        self.push(launch, job.class, now, Outcome::Ok)
+        self.record(completed(now, launch, job))
     }
 
     fn attempt(&mut self, event: &Event) {
@@ -149,6 +154,6 @@ impl SimulationObserver for EventWriter {
     }
 
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
-        let _ = self.push(launch, class, now, Outcome::Cut);
+        let _ = self.record(event(launch, class, now, Outcome::Cut));
     }
 }

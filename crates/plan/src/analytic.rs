@@ -245,6 +245,9 @@ impl<'a> Servers<'a> {
     fn of(workload: &'a Workload) -> Result<Self, Error> {
         match workload.server() {
             _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations())),
+            Some(server) if server.discipline().engine().is_some() => Err(Error::Unsupported(
+                "no formula solves a batching engine; use `offered simulate`, which simulates it".into(),
+            )),
             Some(server) => Ok(Self::One(server, Service::of(server, workload))),
             None => Err(Error::Unsupported(
                 "the workload has no [server] to solve; add `server.service = { exponential = \"10ms\" }` or [[station]] tables"

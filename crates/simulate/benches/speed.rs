@@ -21,7 +21,8 @@ impl DisciplineVisitor for Race {
         let mut agenda = self.workload.agenda(Share::ALL);
         let mut served = SimulatedServer::new(discipline, None);
         let sessions = self.workload.sessions().end();
-        let counted = StatisticsConfig { servers: 1, classes: 1, sessions, from: Instant::ZERO, until: Instant::MAX };
+        let (from, until) = (Instant::ZERO, Instant::MAX);
+        let counted = StatisticsConfig { servers: 1, classes: 1, sessions, tokens: false, goodput: None, from, until };
         let mut statistics = Statistics::new(counted, JOBS);
         let start = thread_cpu_time();
         drive(&mut agenda, &mut served, &self.demands, &mut statistics);

@@ -15,7 +15,7 @@ use offered_workload::attempts::{AttemptTracker, Resend};
 use offered_workload::retry::TimeLimits;
 use offered_workload::script::OnFailure;
 
-use crate::discipline::{Discipline, Job};
+use crate::discipline::{Discipline, Job, JobTokens};
 use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver};
 
 /// Numbers of a simulation with time limits or retries, in its measured time. Rates are per second.
@@ -116,7 +116,7 @@ impl<'a> Attempts<'a> {
                 self.count(now, |counts| counts.first += 1);
                 self.tracker.first(Resend { launch, label, sequence: 0 });
                 sink.arrived(now);
-                self.send(now, launch, (label, size), server, &mut ended);
+                self.send(now, launch, (label, size, demands.tokens(launch, label)), server, &mut ended);
             } else if next == Instant::MAX {
                 return;
             } else if completion == next {
@@ -127,7 +127,7 @@ impl<'a> Attempts<'a> {
             } else if let Some(Resend { launch, label, .. }) = self.tracker.due(next)
                 && let Some((_, size)) = self.open.get(&launch.session)
             {
-                self.send(next, launch, (label, *size), server, &mut ended);
+                self.send(next, launch, (label, *size, demands.tokens(launch, label)), server, &mut ended);
             }
             self.counts.now = self.counts.now.max(now.min(self.counted.end));
             if self.settle(agenda, ended, sink) {
@@ -148,10 +148,11 @@ impl<'a> Attempts<'a> {
         &mut self,
         now: Instant,
         launch: Launch,
-        (label, size): (u16, Nanos),
+        job: (u16, Nanos, JobTokens),
         server: &mut SimulatedServer<D>,
         ended: &mut Vec<Event>,
     ) {
+        let (label, size, tokens) = job;
         self.count(now, |counts| counts.all += 1);
         let event = event(launch, label, now);
         let Some(place) = server.admit(launch, label) else {
@@ -172,7 +173,7 @@ impl<'a> Attempts<'a> {
         if let Some(at) = ends.into_iter().flatten().min() {
             self.timeouts.push(Reverse((at, place, self.serial)));
         }
-        server.discipline.arrive(now, Job { id: place as u64, class: label, size, arrived: now });
+        server.discipline.arrive(now, Job { id: place as u64, class: label, size, arrived: now, tokens });
     }
 
     /// When the next attempt times out.
@@ -203,7 +204,9 @@ impl<'a> Attempts<'a> {
         });
         if is_awaited {
             let event = event(launch, job.class, sent);
-            ended.push(Event { first_byte: Some(now), done: Some(now), outcome: Outcome::Ok, status: 200, ..event });
+            let stream = job.tokens.stream(sent, now);
+            let first_byte = Some(stream.as_ref().map_or(now, |stream| stream.head));
+            ended.push(Event { first_byte, done: Some(now), outcome: Outcome::Ok, status: 200, stream, ..event });
         }
     }
 

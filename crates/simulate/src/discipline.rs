@@ -13,6 +13,7 @@
 //! Speeds are relative to one server of speed 1. Work is the time that a job needs alone on such a server. All times in
 //! the interface are whole nanoseconds. Ties are resolved in order of arrival.
 
+mod batch;
 mod fb;
 mod fcfs;
 mod infinite;
@@ -30,6 +31,7 @@ mod round_robin;
 mod shortest;
 mod srpt;
 
+pub use batch::Batch;
 pub use fb::Fb;
 pub use fcfs::Fcfs;
 pub use infinite::Infinite;
@@ -48,6 +50,8 @@ pub use shortest::{Psjf, Shortest, Sjf};
 pub use srpt::Srpt;
 
 use offered_base::{Instant, Nanos};
+use offered_events::{Event, Finish, TokenStream};
+use offered_workload::engine::TokenCounts;
 
 /// A request at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +64,55 @@ pub struct Job {
     pub size: Nanos,
     /// Arrival time.
     pub arrived: Instant,
+    /// Its tokens, for an engine; else none.
+    pub tokens: JobTokens,
+}
+
+/// The tokens of a job, for an engine of language models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobTokens {
+    /// Their numbers.
+    pub counts: TokenCounts,
+    /// Those of the prompt that came from the cache; set by the server.
+    pub cached: u32,
+    /// Time from arrival to the first token of the response; set by the server.
+    pub first_after: Nanos,
+}
+
+impl JobTokens {
+    /// The tokens of the request of an event, from its scheduled time on.
+    pub(crate) fn of_event(event: &Event) -> Self {
+        let Some(stream) = event.stream.as_deref() else { return Self::default() };
+        let number = |tokens: Option<u64>| tokens.unwrap_or(0) as u32;
+        Self {
+            counts: TokenCounts { prompt: number(stream.tokens_in), repeated: 0, output: number(stream.tokens_out) },
+            cached: number(stream.tokens_cached),
+            first_after: stream.first_token.map_or(Nanos::ZERO, |first| event.intended.until(first)),
+        }
+    }
+
+    /// The record of the response to a request that was scheduled at `intended`, reached the server at `arrived`, and was complete at `done`, one
+    /// token in a chunk; `None` for a job without tokens.
+    pub fn stream(&self, arrived: Instant, done: Instant) -> Option<Box<TokenStream>> {
+        let TokenCounts { prompt, output, .. } = self.counts;
+        let first = Some(arrived + self.first_after);
+        (output > 0).then(|| {
+            Box::new(TokenStream {
+                head: arrived + self.first_after,
+                first_token: first,
+                first_answer: first,
+                last_token: Some(done),
+                tokens_intended: Some(prompt.into()),
+                tokens_in: Some(prompt.into()),
+                tokens_cached: Some(self.cached.into()),
+                tokens_out: Some(output.into()),
+                tokens_first: Some(1),
+                chunks: output.into(),
+                finish: Some(Finish::Length),
+                ..TokenStream::default()
+            })
+        })
+    }
 }
 
 /// One or more servers and their queue.
@@ -72,7 +125,7 @@ pub struct Job {
 /// use offered_simulate::{Discipline, Job, discipline::Fcfs};
 ///
 /// let mut server = Fcfs::new(1);
-/// let job = |id, at| Job { id, class: 0, size: Nanos(10), arrived: Instant(at) };
+/// let job = |id, at| Job { id, class: 0, size: Nanos(10), arrived: Instant(at), tokens: Default::default() };
 /// server.arrive(Instant(0), job(1, 0));
 /// server.arrive(Instant(4), job(2, 4));
 /// assert_eq!(server.next(), Some(Instant(10)));
@@ -107,6 +160,11 @@ pub trait Discipline {
     /// piece needs it. A job that is not reported is waiting, and its remaining work is at most its last reported value.
     /// The caller must have removed all jobs that complete by `now`.
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos));
+
+    /// Calls `report(id, tokens)` for each job in service that has more tokens of its response than at the last call. Only an engine makes tokens.
+    fn tokens(&mut self, report: &mut dyn FnMut(u64, u32)) {
+        let _ = report;
+    }
 }
 
 /// Returns the earlier of two instants, where `None` means never.

@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
-use offered_schedule::{After, Agenda, Launch, Visit};
+use offered_schedule::{After, Agenda, Launch, Sessions, Visit};
 use offered_workload::Workload;
+use offered_workload::engine::Engine;
+use offered_workload::token_lengths::TokenLengths;
 use offered_workload::{Mix, Works};
 
-use crate::discipline::{Discipline, Job};
+use crate::discipline::{Discipline, Job, JobTokens};
 
 /// Chooses the request and the service demand of each launch. Both are functions of (seed, session, step), as
 /// everything in a workload.
@@ -20,6 +22,8 @@ pub struct ServiceDemands {
     works: Works,
     /// Service distributions by request.
     distributions: Vec<Distribution>,
+    /// The tokens of the requests of an engine.
+    tokens: Option<TokenDemands>,
     mean: f64,
     second_moment: f64,
     fourth_moment: f64,
@@ -34,6 +38,7 @@ impl ServiceDemands {
     pub fn new(workload: &Workload) -> Result<Self, InvalidValue> {
         workload.check_probabilities()?;
         let works = workload.works();
+        let tokens = TokenDemands::of(workload)?;
         let distributions = (0u16..).zip(workload.requests()).map(|(label, request)| {
             works.distribution(label).cloned().ok_or_else(|| {
                 InvalidValue::new(format!(
@@ -42,7 +47,10 @@ impl ServiceDemands {
                 ))
             })
         });
-        let distributions = distributions.collect::<Result<Vec<Distribution>, InvalidValue>>()?;
+        let distributions = match &tokens {
+            Some(tokens) => tokens.alone.clone(),
+            None => distributions.collect::<Result<Vec<Distribution>, InvalidValue>>()?,
+        };
         let shares = workload.shares();
         let expect = |moment: fn(&Distribution) -> f64| -> f64 {
             shares.iter().zip(&distributions).map(|(share, distribution)| share * moment(distribution)).sum()
@@ -59,6 +67,7 @@ impl ServiceDemands {
             mix: workload.mix(),
             works,
             distributions,
+            tokens,
             mean,
             second_moment,
             fourth_moment,
@@ -68,6 +77,11 @@ impl ServiceDemands {
     /// `E[S]` over all requests, seconds.
     pub fn mean(&self) -> f64 {
         self.mean
+    }
+
+    /// Seconds of a server that a request takes: one over its capacity. Below the mean for an engine, whose sequences share its steps.
+    pub fn mean_at_capacity(&self) -> f64 {
+        self.tokens.as_ref().map_or(self.mean, |tokens| tokens.mean_in_full_batch)
     }
 
     /// C2 over all requests, rounded to nine decimals.
@@ -83,6 +97,9 @@ impl ServiceDemands {
 
     /// The distributions as workload files write them, without consecutive duplicates.
     pub fn distributions_as_text(&self) -> String {
+        if self.tokens.is_some() {
+            return "by tokens".to_owned();
+        }
         let mut texts: Vec<String> = self.distributions.iter().map(Distribution::to_string).collect();
         texts.dedup();
         texts.join(", ")
@@ -98,12 +115,81 @@ impl ServiceDemands {
         (launch, self.mix.choose(launch))
     }
 
+    /// The tokens of a request, for an engine.
+    #[inline]
+    pub(crate) fn tokens(&self, launch: Launch, class: u16) -> JobTokens {
+        self.tokens.as_ref().map_or_else(JobTokens::default, |tokens| JobTokens {
+            counts: tokens.lengths.of(launch.session, launch.step, class),
+            ..JobTokens::default()
+        })
+    }
+
     #[inline]
     pub(crate) fn of(&self, launch: Launch) -> (u16, Nanos) {
         let Launch { session, step, .. } = launch;
         let class = self.mix.choose(launch);
+        if let Some(TokenDemands { engine, lengths, .. }) = &self.tokens {
+            return (class, engine.alone(lengths.of(session, step, class)));
+        }
         // Every request here has a distribution, and therefore a demand.
         (class, self.works.of(session, step, class).unwrap_or_default())
+    }
+}
+
+/// The tokens of the requests of an engine.
+#[derive(Clone, Debug)]
+struct TokenDemands {
+    engine: Engine,
+    lengths: TokenLengths,
+    /// The distribution of the time alone of each request, from a sample.
+    alone: Vec<Distribution>,
+    /// Mean of [`Engine::in_full_batch`], seconds, of the same sample.
+    mean_in_full_batch: f64,
+}
+
+/// Number of requests in the sample of an engine's demands.
+const SAMPLE: usize = 10_000;
+
+impl TokenDemands {
+    /// The tokens of a workload with an engine; `None` for any other.
+    fn of(workload: &Workload) -> Result<Option<Self>, InvalidValue> {
+        let Some(engine) = workload.server().and_then(|server| server.discipline().engine()) else { return Ok(None) };
+        let lengths = workload.token_lengths()?;
+        let mix = workload.mix();
+        let mut alone = vec![Vec::new(); workload.requests().len()];
+        let mut sum = 0.0;
+        let mut launches = 0;
+        for (session, step) in first_requests(workload).take(SAMPLE) {
+            let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: Visit::default() };
+            let class = mix.choose(launch);
+            let tokens = lengths.of(session, step, class);
+            alone[usize::from(class)].push((1.0, engine.alone(tokens).as_secs_f64()));
+            sum += engine.in_full_batch(tokens);
+            launches += 1;
+        }
+        let zero = || Distribution::constant(0.0).expect("zero is a constant");
+        let alone = alone.into_iter().map(|times| Distribution::weighted(times).unwrap_or_else(|_| zero())).collect();
+        Ok(Some(Self { engine, lengths, alone, mean_in_full_batch: sum / f64::from(launches) }))
+    }
+}
+
+/// The first requests of a workload, as session and step: all steps of one session after the other.
+fn first_requests(workload: &Workload) -> Box<dyn Iterator<Item = (u64, u32)> + '_> {
+    let seed = workload.seed();
+    match workload.sessions() {
+        Sessions::PartlyOpen { length, .. } if length.flows().is_none() => {
+            let mut next = (0, 0);
+            Box::new(std::iter::from_fn(move || {
+                let (session, step) = next;
+                next = if length.continues(seed, session, step) { (session, step + 1) } else { (session + 1, 0) };
+                Some((session, step))
+            }))
+        }
+        Sessions::Closed(closed) => {
+            let users = closed.users();
+            Box::new((0u64..).map(move |n| (n % users, (n / users) as u32)))
+        }
+        _ => Box::new((0u64..).map(|session| (session, 0))),
     }
 }
 
@@ -131,7 +217,7 @@ impl<'a> PrefetchedDemands<'a> {
     #[inline]
     fn of(&mut self, launch: Launch) -> (u16, Nanos) {
         let session = launch.session;
-        if launch.step > 0 {
+        if launch.step > 0 || self.demands.tokens.is_some() {
             return self.demands.of(launch);
         }
         let mut place = session.wrapping_sub(self.first);
@@ -213,7 +299,7 @@ impl<D: Discipline> SimulatedServer<D> {
 pub(crate) fn request_of(event: &Event, size: Nanos) -> (Launch, Job) {
     let Event { intended, session, step, label, .. } = *event;
     let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
-    (launch, Job { id: 0, class: label, size, arrived: intended })
+    (launch, Job { id: 0, class: label, size, arrived: intended, tokens: JobTokens::of_event(event) })
 }
 
 /// Observes a simulation. Instants never decrease from call to call.
@@ -315,7 +401,8 @@ pub fn drive<D: Discipline, S: SimulationObserver>(
             let now = launch.intended;
             let (class, size) = ahead.of(launch);
             if let Some(place) = server.admit(launch, class) {
-                server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now });
+                let tokens = demands.tokens(launch, class);
+                server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now, tokens });
                 sink.arrived(now);
             } else {
                 sink.rejected(launch, class, agenda.completed(launch, now));

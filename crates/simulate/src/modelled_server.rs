@@ -78,7 +78,7 @@ impl ModelledServer {
     /// Service demand per request and server at the busiest station, seconds; its inverse is the capacity. `None` when
     /// every request has its own server everywhere.
     pub fn bottleneck(&self, demands: &ServiceDemands) -> Option<f64> {
-        let one = (self.policy, demands.mean(), 1.0, self.config.servers);
+        let one = (self.policy, demands.mean_at_capacity(), 1.0, self.config.servers);
         let many = |(p, s): &(Policy, Specified)| (*p, s.server().service().mean(), s.visits(), s.server().servers());
         let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
@@ -99,7 +99,8 @@ impl ModelledServer {
 
     /// Number of servers; `None` where the number of busy servers does not follow from the number of jobs.
     pub fn counted_servers(&self) -> Option<u32> {
-        (self.tour.is_empty() && self.policy != Policy::Infinite).then_some(self.config.servers)
+        let is_counted = self.tour.is_empty() && self.policy != Policy::Infinite && self.policy.engine().is_none();
+        is_counted.then_some(self.config.servers)
     }
 }
 

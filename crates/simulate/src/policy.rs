@@ -4,8 +4,8 @@ use offered_base::{InvalidValue, Nanos, Seed};
 pub use offered_workload::policy::{Knowledge, Order, Policy};
 
 use crate::discipline::{
-    Discipline, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs, PreemptivePriority,
-    Priority, PriorityPs, Ps, Psjf, RoundRobin, SizeEstimate, Sjf, Srpt,
+    Batch, Discipline, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs,
+    PreemptivePriority, Priority, PriorityPs, Ps, Psjf, RoundRobin, SizeEstimate, Sjf, Srpt,
 };
 
 /// Receives a discipline with its concrete type, which is known only after the workload is read.
@@ -83,6 +83,7 @@ impl BuildDiscipline for Policy {
             Self::Fb => visitor.visit(Fb::default()),
             Self::RoundRobin(quantum) => visitor.visit(RoundRobin::new(m, quantum)?),
             Self::Infinite => visitor.visit(Infinite::default()),
+            Self::Batch(engine) => visitor.visit(Batch::new(engine)),
         })
     }
 

@@ -206,6 +206,8 @@ impl DisciplineVisitor for Run<'_, '_> {
             servers: modelled.counted_servers().unwrap_or(1),
             classes: workload.requests().len(),
             sessions: workload.sessions().end(),
+            tokens: modelled.policy.engine().is_some(),
+            goodput: workload.goodput(),
             from: counted.start,
             until,
         };

@@ -24,7 +24,8 @@ use offered_stats::steady_state::{
 
 use crate::discipline::Job;
 use crate::drive::{SimulationObserver, request_of};
-use batches::{Batch, Batches, Pair, TimeIntegrals};
+use batches::{Batch, Batches, Pair, TimeIntegrals, Tokens};
+use offered_workload::Goodput;
 use tally::Tally;
 use visits::Visits;
 
@@ -52,6 +53,7 @@ pub struct Statistics {
     inside: u128,
     /// Sessions in progress; `None` where sessions do not end.
     visits: Option<Visits>,
+    goodput: Option<Goodput>,
 }
 
 /// Configuration of the statistics.
@@ -63,6 +65,10 @@ pub struct StatisticsConfig {
     pub classes: usize,
     /// Whether sessions make several requests and end.
     pub sessions: bool,
+    /// Whether the server makes tokens.
+    pub tokens: bool,
+    /// The limits of a good request.
+    pub goodput: Option<Goodput>,
     /// Completions before this instant are excluded.
     pub from: Instant,
     /// Events from this instant on are excluded.
@@ -131,6 +137,8 @@ pub struct Summary {
     pub classes: Vec<Option<(SampleSummary, SampleSummary)>>,
     /// Statistics of ended sessions; `None` where sessions do not end or have one request.
     pub sessions: Option<SessionStatistics>,
+    /// Statistics of the tokens; `None` where the server makes none.
+    pub tokens: Option<TokenStatistics>,
     /// E\[N\]/X by Little's law: the mean response time that includes unfinished jobs.
     pub littles_law_response: Estimate,
     /// X, throughput, per second.
@@ -166,12 +174,36 @@ pub struct SessionStatistics {
     pub waiting: SampleSummary,
 }
 
+/// Statistics of the responses of an engine. Times are in seconds.
+#[derive(Clone, Debug)]
+pub struct TokenStatistics {
+    /// Time from the scheduled time of a request to the first token of its response.
+    pub ttft: SampleSummary,
+    /// Time per output token after the first; `None` if no response has several tokens.
+    pub tpot: Option<SampleSummary>,
+    /// Output tokens per second.
+    pub output_per_s: Estimate,
+    /// Requests per second that meet all limits, and their share of all requests; `None` in a workload without limits.
+    pub goodput: Option<(Estimate, Estimate)>,
+}
+
+impl TokenStatistics {
+    fn map(self, summary: impl Fn(SampleSummary) -> SampleSummary, mean: impl Fn(Estimate) -> Estimate) -> Self {
+        Self {
+            ttft: summary(self.ttft),
+            tpot: self.tpot.map(&summary),
+            output_per_s: mean(self.output_per_s),
+            goodput: self.goodput.map(|(rate, share)| (mean(rate), mean(share))),
+        }
+    }
+}
+
 impl Statistics {
     /// Statistics with this configuration that stop the simulation after `limit` completions.
     pub fn new(counted: StatisticsConfig, limit: u64) -> Self {
-        let StatisticsConfig { servers, classes, sessions, from, until } = counted;
+        let StatisticsConfig { servers, classes, sessions, tokens, goodput, from, until } = counted;
         Self {
-            batches: Batches::new(classes, sessions),
+            batches: Batches::new(classes, sessions, tokens),
             servers: u64::from(servers),
             from,
             until,
@@ -181,6 +213,7 @@ impl Statistics {
             integrals: TimeIntegrals::default(),
             inside: 0,
             visits: sessions.then(Visits::default),
+            goodput,
         }
     }
 
@@ -266,6 +299,28 @@ impl Statistics {
                 both(&all, groups, &|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
             Some(SessionStatistics { count: durations.count, duration, waiting })
         });
+        let of_tokens =
+            |b: &Batch, figure: &dyn Fn(&Tokens) -> u64| b.tokens.as_ref().map_or(0.0, |tokens| figure(tokens) as f64);
+        let seconds = |b: &Batch| b.length.as_secs_f64();
+        let tokens = all.tokens.as_ref().filter(|tokens| tokens.times[0].count > 0).map(|tokens| {
+            let times = |which: usize| {
+                SampleSummary::of(
+                    &all,
+                    groups,
+                    &|b| &b.tokens.as_ref().expect("all batches count tokens, or none").times[which],
+                    1e9,
+                )
+            };
+            let good = |b: &Batch| of_tokens(b, &|tokens| tokens.good);
+            TokenStatistics {
+                ttft: times(0),
+                tpot: (tokens.times[1].count > 0).then(|| times(1)),
+                output_per_s: over(&|b| (of_tokens(b, &|tokens| tokens.output), seconds(b))),
+                goodput: self
+                    .goodput
+                    .map(|_| (over(&|b| (good(b), seconds(b))), over(&|b| (good(b), (b.count() + b.rejected) as f64)))),
+            }
+        });
         let count = |b: &Batch| b.count() as f64;
         let mean_work = all.work / count(&all);
         let group_means: Vec<f64> = groups.iter().map(|b| b.mean_response()).collect();
@@ -278,8 +333,9 @@ impl Statistics {
             slowdown,
             classes: classes.collect(),
             sessions,
+            tokens,
             littles_law_response: over(&|b| (b.present / 1e9, count(b))),
-            throughput: over(&|b| (count(b), b.length.as_secs_f64())),
+            throughput: over(&|b| (count(b), seconds(b))),
             utilisation: over(&|b| (b.busy, b.length.0 as f64 * self.servers as f64)),
             in_system: over(&|b| (b.present, b.length.0 as f64)),
             rejected: over(&|b| (b.rejected as f64, b.rejected as f64 + count(b))),
@@ -327,9 +383,11 @@ impl Summary {
             let (duration, waiting) = both((duration, waiting));
             SessionStatistics { count, duration, waiting }
         });
+        let tokens = self.tokens.map(|tokens| tokens.map(SampleSummary::without_intervals, open));
         Self {
             response,
             slowdown,
+            tokens,
             classes: classes.into_iter().map(|class| class.map(both)).collect(),
             sessions,
             littles_law_response: open(self.littles_law_response),
@@ -454,6 +512,9 @@ impl SimulationObserver for Statistics {
         if let Some([times, slowdowns]) = current.classes.get_mut(usize::from(job.class)) {
             times.add(response);
             slowdowns.add(slowdown);
+        }
+        if let Some(tokens) = &mut current.tokens {
+            tokens.add(job, now, self.goodput);
         }
         self.batches.close_if_full(self.integrals);
         self.completed += 1;

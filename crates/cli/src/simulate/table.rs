@@ -69,6 +69,12 @@ pub(super) fn one(result: &SimulationResult) -> String {
     for (label, (response, _)) in &classes {
         row(&mut table, &format!("  {label}"), response, 1e3);
     }
+    if let Some(tokens) = &summary.tokens {
+        row(&mut table, "ttft ms", &tokens.ttft, 1e3);
+        if let Some(tpot) = &tokens.tpot {
+            row(&mut table, "tpot ms", tpot, 1e3);
+        }
+    }
     row(&mut table, "slowdown", &summary.slowdown, 1.0);
     for (label, (_, slowdown)) in &classes {
         row(&mut table, &format!("  {label}"), slowdown, 1.0);
@@ -88,6 +94,13 @@ pub(super) fn one(result: &SimulationResult) -> String {
         figures.row([name.to_owned(), mean(estimate.value * unit), interval]);
     };
     figure("throughput/s", summary.throughput, 1.0);
+    if let Some(tokens) = &summary.tokens {
+        figure("output tokens/s", tokens.output_per_s, 1.0);
+        if let Some((rate, share)) = tokens.goodput {
+            figure("goodput/s", rate, 1.0);
+            figure("goodput share", share, 1.0);
+        }
+    }
     figure("measured load", result.load_reached, 1.0);
     figure("requests in system", summary.in_system, 1.0);
     figure("E[N]/X ms", summary.littles_law_response, 1e3);
@@ -177,6 +190,16 @@ pub(super) fn columns(points: &[Point], results: &[Simulated]) -> Vec<Column> {
         numbers("response_p99_s", &|a| a.summary.response.p99.value),
         numbers("response_max_s", &|a| a.summary.response.max),
         numbers("littles_law_response_s", &|a| a.summary.littles_law_response.value),
+        known("ttft_mean_s", &|a| a.summary.tokens.as_ref().map(|t| t.ttft.mean.value)),
+        known("ttft_p50_s", &|a| a.summary.tokens.as_ref().map(|t| t.ttft.p50.value)),
+        known("ttft_p95_s", &|a| a.summary.tokens.as_ref().map(|t| t.ttft.p95.value)),
+        known("ttft_p99_s", &|a| a.summary.tokens.as_ref().map(|t| t.ttft.p99.value)),
+        known("tpot_mean_s", &|a| Some(a.summary.tokens.as_ref()?.tpot?.mean.value)),
+        known("tpot_p95_s", &|a| Some(a.summary.tokens.as_ref()?.tpot?.p95.value)),
+        known("tpot_p99_s", &|a| Some(a.summary.tokens.as_ref()?.tpot?.p99.value)),
+        known("output_tokens_per_s", &|a| a.summary.tokens.as_ref().map(|t| t.output_per_s.value)),
+        known("goodput_per_s", &|a| Some(a.summary.tokens.as_ref()?.goodput?.0.value)),
+        known("goodput_share", &|a| Some(a.summary.tokens.as_ref()?.goodput?.1.value)),
         numbers("slowdown_mean", &|a| a.summary.slowdown.mean.value),
         known("session_mean_s", &|a| a.summary.sessions.as_ref().map(|s| s.duration.mean.value)),
         known("session_p95_s", &|a| a.summary.sessions.as_ref().map(|s| s.duration.p95.value)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use offered_events::document::{self, Schema};
-use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
+use offered_simulate::statistics::{Interval, Percentile, SampleSummary, TokenStatistics};
 use offered_simulate::{AttemptFigures, SimulationResult, SimulationWarning};
 use offered_stats::steady_state::Estimate;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,9 @@ pub struct Outcome {
     /// First attempts, all attempts and goodput, in a workload with time limits or retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Attempts>,
+    /// Times to and per token, and goodput, of a server with an engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Tokens>,
     /// Throughput X.
     pub throughput_per_s: f64,
     /// Utilisation of the servers.
@@ -141,6 +144,34 @@ impl From<AttemptFigures> for Attempts {
     fn from(figures: AttemptFigures) -> Self {
         let AttemptFigures { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted, gave_up, .. } = figures;
         Self { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted_share: wasted, gave_up }
+    }
+}
+
+/// Responses of an engine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tokens {
+    /// Time from the scheduled time of a request to the first token of its response.
+    pub ttft_s: Percentiles,
+    /// Time per output token after the first; `null` if no response has several tokens.
+    pub tpot_s: Option<Percentiles>,
+    /// Output tokens per second.
+    pub output_tokens_per_s: Mean,
+    /// Requests per second that meet all limits of `[goodput]`; `null` without limits.
+    pub goodput_per_s: Option<Mean>,
+    /// The share of such requests, 0 to 1.
+    pub goodput_share: Option<Mean>,
+}
+
+impl From<&TokenStatistics> for Tokens {
+    fn from(tokens: &TokenStatistics) -> Self {
+        Self {
+            ttft_s: tokens.ttft.into(),
+            tpot_s: tokens.tpot.map(Percentiles::from),
+            output_tokens_per_s: tokens.output_per_s.into(),
+            goodput_per_s: tokens.goodput.map(|(rate, _)| rate.into()),
+            goodput_share: tokens.goodput.map(|(_, share)| share.into()),
+        }
     }
 }
 
@@ -294,6 +325,7 @@ impl Outcome {
                 response_s: ended.waiting.into(),
             }),
             attempts: answer.attempts.map(Attempts::from),
+            tokens: summary.tokens.as_ref().map(Tokens::from),
             throughput_per_s: summary.throughput.value,
             utilisation: answer.load_reached.value,
             in_system: summary.in_system.value,

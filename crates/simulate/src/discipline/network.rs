@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed, Stream};
 use offered_distributions::Distribution;
 
-use super::{Discipline, Job, earliest};
+use super::{Discipline, Job, JobTokens, earliest};
 
 /// Maximum mean visits to one station.
 const MAX_VISITS: f64 = 1e6;
@@ -109,7 +109,10 @@ impl Network {
         };
         let station = &mut self.stations[*k];
         let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[*k]));
-        station.discipline.arrive(now, Job { id: place as u64, class: visitor.job.class, size, arrived: now });
+        station.discipline.arrive(
+            now,
+            Job { id: place as u64, class: visitor.job.class, size, arrived: now, tokens: JobTokens::default() },
+        );
     }
 
     /// Moves all jobs that complete at a station at `at`, in the order of the stations.

@@ -56,7 +56,7 @@ fn poisson(seed: u64, jobs: u64, load: f64, distribution: &Distribution) -> Vec<
     let job = |id| {
         at += gaps.exponential() * distribution.mean() / load;
         let size = Nanos::from_secs_f64(distribution.sample(&mut sizes));
-        Job { id, class: 0, size, arrived: Instant::from_secs_f64(at) }
+        Job { id, class: 0, size, arrived: Instant::from_secs_f64(at), tokens: JobTokens::default() }
     };
     (0..jobs).map(job).collect()
 }

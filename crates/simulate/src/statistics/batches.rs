@@ -3,6 +3,8 @@
 use offered_base::{Instant, Nanos};
 
 use super::tally::Tally;
+use crate::discipline::{Job, JobTokens};
+use offered_workload::Goodput;
 
 /// Tallies of two quantities that are recorded together.
 pub(super) type Pair<const BITS: u32 = 6> = [Tally<BITS>; 2];
@@ -54,6 +56,46 @@ pub(super) struct Batch {
     pub(super) classes: Vec<Class>,
     /// Durations and total response times of sessions, in nanoseconds, where sessions end.
     pub(super) sessions: Option<Pair>,
+    /// Responses of an engine.
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// Responses of an engine.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tokens {
+    /// Times to first token and per output token, in nanoseconds.
+    pub(super) times: Pair,
+    /// Tokens of the responses.
+    pub(super) output: u64,
+    /// Requests within the limits of goodput.
+    pub(super) good: u64,
+}
+
+impl Tokens {
+    /// Adds a job that completed at `now`.
+    pub(super) fn add(&mut self, job: &Job, now: Instant, limits: Option<Goodput>) {
+        let JobTokens { counts, first_after, .. } = job.tokens;
+        let response = job.arrived.until(now);
+        let later = counts.output.saturating_sub(1);
+        let per_token = (later > 0).then(|| (response.0 - first_after.0) as f64 / f64::from(later));
+        self.times[0].add(first_after.0 as f64);
+        if let Some(per_token) = per_token {
+            self.times[1].add(per_token);
+        }
+        self.output += u64::from(counts.output);
+        let is_good = |limits: Goodput| {
+            limits.ttft.is_none_or(|limit| first_after <= limit)
+                && limits.response.is_none_or(|limit| response <= limit)
+                && limits.tpot.zip(per_token).is_none_or(|(limit, per_token)| per_token <= limit.0 as f64)
+        };
+        self.good += u64::from(limits.is_some_and(is_good));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        merge(&mut self.times, &other.times);
+        self.output += other.output;
+        self.good += other.good;
+    }
 }
 
 impl Batch {
@@ -72,6 +114,7 @@ impl Batch {
         merge(&mut self.requests, &other.requests);
         self.classes.iter_mut().zip(&other.classes).for_each(|(mine, others)| merge(mine, others));
         self.sessions.iter_mut().zip(&other.sessions).for_each(|(mine, others)| merge(mine, others));
+        self.tokens.iter_mut().zip(&other.tokens).for_each(|(mine, others)| mine.merge(others));
     }
 
     pub(super) fn mean_response(&self) -> f64 {
@@ -102,10 +145,11 @@ impl Batches {
     /// Number of completions in a batch at the beginning.
     pub(super) const SMALLEST: u64 = 64;
 
-    /// Batches for this number of classes, with or without sessions that end.
-    pub(super) fn new(classes: usize, sessions: bool) -> Self {
+    /// Batches for this number of classes, with or without sessions that end and tokens.
+    pub(super) fn new(classes: usize, sessions: bool, tokens: bool) -> Self {
         let classes = if classes > 1 { vec![Class::default(); classes] } else { Vec::new() };
-        let empty = Batch { classes, sessions: sessions.then(Pair::default), ..Batch::default() };
+        let (sessions, tokens) = (sessions.then(Pair::default), tokens.then(Tokens::default));
+        let empty = Batch { classes, sessions, tokens, ..Batch::default() };
         Self { full: Vec::new(), current: empty.clone(), begun: TimeIntegrals::default(), size: Self::SMALLEST, empty }
     }
 
@@ -158,7 +202,7 @@ mod tests {
     #[test]
     fn a_thousand_classes_fit_in_a_hundred_megabytes() {
         let classes = 1000;
-        let mut batches = Batches::new(classes, false);
+        let mut batches = Batches::new(classes, false, false);
         let distribution = Distribution::exponential(1e7).unwrap();
         let mut stream = Seed(5).stream(Purpose::Size);
         for i in 0..3_000_000 {

@@ -13,7 +13,7 @@ fn traces() -> impl Strategy<Value = Vec<Job>> {
         let each = jobs.into_iter().enumerate().map(|(id, (gap, size, class))| {
             // A third of the jobs arrive together with the previous one.
             now += if gap % 3 == 0 { 0 } else { gap };
-            Job { id: id as u64, class, size: Nanos(size), arrived: Instant(now) }
+            Job { id: id as u64, class, size: Nanos(size), arrived: Instant(now), tokens: JobTokens::default() }
         });
         each.collect()
     })
@@ -76,7 +76,7 @@ proptest! {
 
     #[test]
     fn a_single_job_is_served_alike_by_every_discipline(size in 0u64..10_000_000_000, at in 0u64..1_000_000_000_000) {
-        let job = Job { id: 0, class: 0, size: Nanos(size), arrived: Instant(at) };
+        let job = Job { id: 0, class: 0, size: Nanos(size), arrived: Instant(at), tokens: JobTokens::default() };
         for (name, mut server) in all() {
             let done = run(&mut *server, &[job]);
             prop_assert_eq!(done, vec![(Instant(at + size), job)], "{}", name);
@@ -195,6 +195,7 @@ fn two_jobs_complete_as_computed_by_hand() {
         class,
         size: Nanos(size),
         arrived: Instant(at),
+        tokens: JobTokens::default(),
     };
     let jobs: Vec<Job> = jobs.into_iter().enumerate().map(job).collect();
     for (name, mut server) in all() {
