@@ -13,7 +13,8 @@ use crate::process::{Serve, ended};
 tests![
     open_arrivals_are_paired_with_their_simulation,
     closed_users_are_paired_as_far_as_both_got,
-    sessions_are_paired_by_session_and_request
+    sessions_are_paired_by_session_and_request,
+    streams_are_paired_with_the_engine_that_the_workload_models
 ];
 
 /// Maximum mean overhead of loopback and the server's thread.
@@ -99,4 +100,48 @@ fn closed_users_are_paired_as_far_as_both_got() -> Tested {
 fn sessions_are_paired_by_session_and_request() -> Tested {
     let arrivals = "partly_open = { rate = \"10/s\", stay = 0.75, think.exponential = \"100ms\" }";
     is_its_model(arrivals, "partly-open, fcfs", BROUGHT, 0.7)
+}
+
+fn streams_are_paired_with_the_engine_that_the_workload_models() -> Tested {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("w.toml"), folder.path().join("run"));
+    let (path, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let text = |url: &str| {
+        format!(
+            "seed = 7\nduration = \"12s\"\nskip_first = \"1s\"\ngenerator.wait = \"sleep\"\n[arrivals]\nopen.rate = \"20/s\"\n\
+             [target]\nurl = \"{url}/\"\n[server]\n\
+             engine = {{ step = \"10ms\", per_sequence = \"200us\", sequences = 16, per_prompt_token = \"50us\" }}\n\
+             [variables]\nprompt = {{ prompt = \"uniform:50..150\" }}\nanswer = {{ random = \"uniform:10..80\", per = \"request\" }}\n\
+             [[request]]\npost = \"/v1/chat/completions\"\nstream = \"openai\"\n\
+             body = '{{\"model\": \"m\", \"messages\": [{{\"role\": \"user\", \"content\": \"{{{{prompt}}}}\"}}], \
+             \"max_tokens\": {{{{answer}}}}, \"stream\": true, \"stream_options\": {{\"include_usage\": true}}}}'\n"
+        )
+    };
+    fs::write(&file, text("http://127.0.0.1:1")).unwrap();
+    let server = Serve::with(&["--listen", "127.0.0.1:0", "--engine", "10ms,200us,16,50us"]);
+    fs::write(&file, text(&server.url)).unwrap();
+    let run = ended(&["run", path, "--output", out, "--quiet"]);
+    assert!(matches!(run.code, Some(0 | 3)), "{run:?}");
+    let found = ended(&["verify", out, "--twin", "--json"]);
+    let verdict: Value = serde_json::from_str(&found.stdout).unwrap_or_else(|why| panic!("{why}: {found:?}"));
+    let (twin, lateness) = (&verdict["twin"], &verdict["lateness"]);
+    needs("presence", number(&lateness["max_us"]) / 1e3 < AWAY_MS)?;
+    let total = twin["requests"].as_array().unwrap().last().unwrap();
+    let own = (OWN_MS + number(&lateness["mean_us"]) / 1e3) / number(&total["model_ms"]);
+    let (low, high) = (number(&total["ratio_low"]), number(&total["ratio_high"]));
+    assert!(low < 1.0 + own && high > 1.0 - own, "{low} to {high}, where 1 to {} is allowed: {twin}", 1.0 + own);
+    assert!(number(&total["correlation"]) > 0.9, "{twin}");
+    // The simulation of the workload knows the same times to and per token.
+    let simulated = ended(&["simulate", path, "--json"]);
+    let simulated: Value = serde_json::from_str(&simulated.stdout).unwrap_or_else(|why| panic!("{why}: {simulated:?}"));
+    let times = |name: &str| {
+        let rows = verdict["tokens"]["times"].as_array().unwrap_or_else(|| panic!("{verdict}"));
+        number(&rows.iter().find(|row| row["label"] == name).unwrap()["p50_ms"])
+    };
+    for (measured, predicted) in [("ttft", "ttft_s"), ("tpot", "tpot_s")] {
+        let predicted = 1e3 * number(&simulated["results"][0]["tokens"][predicted]["p50"]);
+        let measured = times(measured);
+        assert!((measured - predicted).abs() < 0.1 * predicted + 2.0, "{measured} ms against {predicted} ms");
+    }
+    Ok(())
 }

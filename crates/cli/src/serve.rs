@@ -10,6 +10,7 @@ use offered_distributions::Distribution;
 use offered_serve::{Address, BitRate, Files, Options, Routes, Server, Stopper, Summary};
 use offered_simulate::{BuildDiscipline, Policy, ServerConfig};
 use offered_workload::Server as Modelled;
+use offered_workload::engine::Engine;
 use signal_hook::iterator::Signals;
 
 use crate::exit::Exit;
@@ -25,8 +26,8 @@ const SPIN: Nanos = Nanos::from_micros(100);
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Workload file with a [server] table, instead of the next four options
-    #[arg(conflicts_with_all = ["service", "discipline", "servers", "seed"])]
+    /// Workload file with a [server] table, instead of the next five options
+    #[arg(conflicts_with_all = ["service", "discipline", "engine", "servers", "seed"])]
     workload: Option<PathBuf>,
     /// Service time: exponential:10ms, constant:2ms, hyperexponential:10ms,8 (mean, scv), ...
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:10ms")]
@@ -34,6 +35,9 @@ pub(crate) struct Args {
     /// Scheduling discipline: ps, fcfs, infinite, srpt, and all others of `simulate`
     #[arg(long, value_name = "NAME", default_value = "ps")]
     discipline: Policy,
+    /// Serve a language model's API instead: step, per sequence, sequences, per prompt token
+    #[arg(long, value_name = "STEP,SEQ,N,PROMPT", conflicts_with_all = ["service", "discipline", "servers", "files"])]
+    engine: Option<Engine>,
     /// Number of servers behind the queue
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     servers: u32,
@@ -64,6 +68,11 @@ Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503,
 /bytes/N, /chunked/N, /nolength/N, /delay/50ms, /echo, /continue, /early,
 /garbage, /close, /reset, /stall. With --files, the files are the only targets.
 
+With an engine: /v1/chat/completions, /v1/completions and /v1/models, as servers
+of language models have them; a word is a token. A step of the engine makes one
+token for each of at most N sequences. It takes STEP, SEQ for each sequence, and
+PROMPT for each prompt token that it reads in.
+
 With a workload whose requests have their own work (`service`, or a catalogue)
 or whose discipline serves by class, the server knows the work of each path.
 
@@ -73,6 +82,7 @@ unix:/tmp/offered.sock.
 Examples:
   offered serve --service hyperexponential:10ms,8 --discipline fcfs
   offered serve workload.toml --record requests.csv
+  offered serve --engine 8ms,100us,32,20us
   Files over a simulated uplink, shortest remaining transfer first
     offered serve --files www --bandwidth 10mbit --discipline srpt";
 
@@ -88,9 +98,12 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     let Served { modelled, seed, routes, mut class_means } = match &args.workload {
         Some(path) => served(path, args.allowed)?,
         None => Served {
-            modelled: Modelled::new(args.servers, args.discipline, args.service)?,
+            modelled: match args.engine {
+                Some(engine) => Modelled::of_engine(engine),
+                None => Modelled::new(args.servers, args.discipline, args.service)?,
+            },
             seed: Seed(args.seed),
-            routes: Routes::default(),
+            routes: args.engine.map_or_else(Routes::default, Routes::of_engine),
             class_means: Vec::new(),
         },
     };
@@ -143,7 +156,11 @@ fn served(path: &Path, files: FilesFlag) -> Result<Served, Failure> {
     })?;
     let of_own = workload.requests().iter().any(|request| request.service().is_some());
     let by_path = of_own || (modelled.discipline().by_class() && workload.requests().len() > 1);
-    let routes = if by_path { Routes::new(&workload) } else { Ok(Routes::default()) };
+    let routes = match modelled.discipline().engine() {
+        Some(engine) => Ok(Routes::of_engine(engine)),
+        None if by_path => Routes::new(&workload),
+        None => Ok(Routes::default()),
+    };
     let works = workload.works();
     let means =
         (0..workload.requests().len() as u16).filter_map(|label| works.distribution(label).map(Distribution::mean));

@@ -3,6 +3,7 @@
 use offered_base::Nanos;
 
 use crate::codec::Head;
+use crate::completion;
 use crate::response::Response;
 use crate::routes::{Route, Routes};
 
@@ -23,12 +24,17 @@ pub(crate) enum Work {
     Sampled,
     /// Given by the request or the file.
     Fixed(Nanos),
+    /// Given by the tokens of the request, in its body.
+    Tokens,
 }
 
 impl Demand {
     /// The demand of a request: by the `routes`, or by the endpoints of [the crate](crate); any other path is a job.
     pub(crate) fn of(head: &Head<'_>, routes: &Routes) -> Self {
         let (class, target) = (routes.default_class(), head.target);
+        if let Some(demand) = routes.engine.and_then(|_| completion::demand(head, class)) {
+            return demand;
+        }
         if target == "/" && class == 0 && head.work.is_none() {
             return Self { class, work: Some(Work::Sampled), pause: None, response: Response::Ok };
         }

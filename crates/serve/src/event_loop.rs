@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use offered_base::{Instant, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
 use offered_io::{Poller, Ready, ReceiveTimestamps};
-use offered_simulate::discipline::Infinite;
+use offered_simulate::discipline::{Infinite, JobTokens};
+use offered_workload::engine::TokenCounts;
 use rustix::io::Errno;
 use slab::Slab;
 
 use crate::accounting::Accounting;
 use crate::address::Listener;
+use crate::completion::PrefixCache;
 use crate::connection::{Connection, WriteOutcome};
 use crate::demand::Work;
 use crate::files::Files;
@@ -49,6 +51,7 @@ pub(crate) struct EventLoop {
     service: Distribution,
     routes: Routes,
     files: Option<Files>,
+    prefix_cache: PrefixCache,
     seed: Seed,
     capacity: Option<u32>,
     spin: Nanos,
@@ -84,6 +87,7 @@ impl EventLoop {
             service: options.service,
             routes: options.routes,
             files: options.files,
+            prefix_cache: PrefixCache::default(),
             seed: options.seed,
             capacity: options.capacity,
             spin: options.spin,
@@ -268,15 +272,24 @@ impl EventLoop {
             request.reject(now);
             return self.writable.push(owner.slot);
         }
+        let mut counts = TokenCounts::default();
         let size = match work {
             Work::Fixed(size) => size,
+            Work::Tokens => {
+                let engine = self.routes.engine.expect("only an engine has requests with tokens");
+                let Some(read) = request.tokens(number, engine, &self.prefix_cache) else {
+                    return self.finish_job(owner, now);
+                };
+                counts = read;
+                engine.alone(counts)
+            }
             Work::Sampled => {
                 let distribution = self.routes.distribution(request.class).unwrap_or(&self.service);
                 Nanos::from_secs_f64(distribution.sample(&mut self.seed.at(Purpose::Size, number, 0)))
             }
         };
         request.work = Some(size);
-        self.jobs.arrive(now, request.class, size, owner);
+        self.jobs.arrive(now, request.class, size, JobTokens { counts, ..JobTokens::default() }, owner);
     }
 
     /// Starts the pause of a request, or makes its response ready, at `now`: its job completed, or it has no job.
@@ -284,8 +297,9 @@ impl EventLoop {
         // A request of a closed connection was served too, as by most servers.
         let Some(request) = owned(&mut self.connections, owner) else { return };
         if let Some(length) = request.pause.take() {
-            self.pauses.arrive(now, 0, length, owner);
+            self.pauses.arrive(now, 0, length, JobTokens::default(), owner);
         } else {
+            self.prefix_cache.add(&std::mem::take(&mut request.words));
             request.ready(now);
             self.writable.push(owner.slot);
         }
@@ -300,7 +314,11 @@ impl EventLoop {
             let (is_pause, station) =
                 if pause == Some(due) { (true, &mut self.pauses) } else { (false, &mut self.jobs) };
             // Complete it at its own instant, so that a late loop does not shift it.
-            let Some(owner) = station.complete(due) else { continue };
+            let owner = station.complete(due);
+            if !is_pause && self.routes.engine.is_some() {
+                self.release_tokens();
+            }
+            let Some(owner) = owner else { continue };
             if !is_pause {
                 self.finish_job(owner, due);
             } else if let Some(request) = owned(&mut self.connections, owner) {
@@ -308,6 +326,16 @@ impl EventLoop {
                 self.writable.push(owner.slot);
             }
         }
+    }
+
+    /// Permits the tokens to be sent that the engine has made.
+    fn release_tokens(&mut self) {
+        let (connections, writable) = (&mut self.connections, &mut self.writable);
+        self.jobs.tokens(|owner, tokens| {
+            if owned(connections, owner).is_some_and(|request| request.allow_tokens(tokens)) {
+                writable.push(owner.slot);
+            }
+        });
     }
 
     /// Permits files to be sent as far as the discipline has served their jobs by `now`.

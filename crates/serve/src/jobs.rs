@@ -1,6 +1,7 @@
 //! Jobs in a discipline, and the requests that they belong to.
 
 use offered_base::{Instant, Nanos};
+use offered_simulate::discipline::JobTokens;
 use offered_simulate::{Discipline, Job};
 use slab::Slab;
 
@@ -27,9 +28,9 @@ impl Jobs {
     }
 
     /// Adds a job of this class. All jobs done by `now` must have been removed before.
-    pub(crate) fn arrive(&mut self, now: Instant, class: u16, size: Nanos, owner: Owner) {
+    pub(crate) fn arrive(&mut self, now: Instant, class: u16, size: Nanos, tokens: JobTokens, owner: Owner) {
         let id = self.owners.insert(owner) as u64;
-        self.discipline.arrive(now, Job { id, class, size, arrived: now });
+        self.discipline.arrive(now, Job { id, class, size, arrived: now, tokens });
     }
 
     /// Number of jobs in the system.
@@ -47,6 +48,16 @@ impl Jobs {
         self.discipline.remaining(now, &mut |id, left| {
             if let Some(owner) = self.owners.get(id as usize) {
                 report(*owner, left);
+            }
+        });
+    }
+
+    /// Reports the owner of each job with new tokens, and their number.
+    pub(crate) fn tokens(&mut self, mut report: impl FnMut(Owner, u32)) {
+        let owners = &self.owners;
+        self.discipline.tokens(&mut |id, tokens| {
+            if let Some(owner) = owners.get(id as usize) {
+                report(*owner, tokens);
             }
         });
     }

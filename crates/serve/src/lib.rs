@@ -20,6 +20,9 @@
 //! | `/early` | Content-Length 1000, 500 bytes sent, connection closed |
 //! | `/garbage` | bytes that are not HTTP, connection closed |
 //!
+//! With an engine ([`Routes::of_engine`]), the server has in addition the API of a language model: `/v1/models`, and `/v1/chat/completions` and
+//! `/v1/completions`, whose tokens are streamed when the engine makes them. A word is a token; `max_tokens` is the number of tokens of a response.
+//!
 //! With [`Options::files`] there are no endpoints: each path is a file, and the discipline schedules the uplink.
 //!
 //! # Limitations
@@ -30,6 +33,7 @@
 mod accounting;
 mod address;
 mod codec;
+mod completion;
 mod connection;
 mod demand;
 mod event_loop;

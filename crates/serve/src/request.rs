@@ -1,8 +1,10 @@
 //! A request with its response, from its head to the last written byte.
 
 use offered_base::{Instant, Nanos};
+use offered_workload::engine::{Engine, TokenCounts};
 
 use crate::codec::Head;
+use crate::completion::{MAX_BODY, PrefixCache};
 use crate::demand::{Demand, Work};
 use crate::files::{Files, SEGMENT};
 use crate::response::{MAX_ECHO, Response, ResponseFraming};
@@ -41,8 +43,12 @@ pub(crate) struct Request {
     pub(crate) framing: ResponseFraming,
     pub(crate) response: Response,
     pub(crate) stage: Stage,
-    /// Number of bytes of its file that may be sent.
+    /// Number of bytes of its file that may be sent, or of tokens.
     pub(crate) allowed: u64,
+    /// Whether its tokens are sent as they are made.
+    pub(crate) is_streamed: bool,
+    /// A hash of each word of prompt and response, for the cache of an engine.
+    pub(crate) words: Vec<u64>,
     /// Whether the client waits for `100 Continue`.
     pub(crate) expects: bool,
     /// Number of bytes written on this connection when the response is complete.
@@ -65,6 +71,8 @@ impl Request {
             response: demand.response,
             stage: Stage::Receiving,
             allowed: 0,
+            is_streamed: false,
+            words: Vec::new(),
             expects: false,
             ends_at: u64::MAX,
         }
@@ -109,14 +117,45 @@ impl Request {
         is_worth
     }
 
+    /// Permits the first `tokens` tokens to be sent. Returns whether there are new ones.
+    pub(crate) fn allow_tokens(&mut self, tokens: u32) -> bool {
+        let is_new = self.is_streamed && u64::from(tokens) > self.allowed;
+        if is_new {
+            self.allowed = tokens.into();
+        }
+        is_new
+    }
+
+    /// The tokens of a request to an engine, as request number `number`. Its response becomes an error if they cannot be read.
+    pub(crate) fn tokens(&mut self, number: u64, engine: Engine, cache: &PrefixCache) -> Option<TokenCounts> {
+        let Response::Completion(completion) = &mut self.response else { return None };
+        match completion.read(number, engine, cache) {
+            Ok(counts) => {
+                self.is_streamed = completion.is_streamed;
+                self.words = std::mem::take(&mut completion.words);
+                Some(counts)
+            }
+            Err(line) => {
+                self.response = Response::BadRequest(line);
+                None
+            }
+        }
+    }
+
     /// Responds with 503, since the system was full.
     pub(crate) fn reject(&mut self, now: Instant) {
         self.response = Response::Status(503);
         self.ready(now);
     }
 
-    /// Stores a piece of the body if it will be echoed.
+    /// Stores a piece of the body if it will be echoed or read.
     pub(crate) fn body(&mut self, data: &[u8]) {
+        if let Response::Completion(completion) = &mut self.response {
+            completion.body.extend_from_slice(data);
+            if completion.body.len() > MAX_BODY {
+                self.response = Response::TooLargeBody;
+            }
+        }
         if let Response::Echo(text) = &mut self.response {
             text.extend_from_slice(data);
             if text.len() > MAX_ECHO {

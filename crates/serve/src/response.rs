@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use crate::completion::Completion;
 use crate::open_file::OpenFile;
 
 /// A response.
@@ -19,6 +20,10 @@ pub(crate) enum Response {
     NoLength(u64),
     /// 200 and a file, sent as far as the discipline has served it.
     File(OpenFile),
+    /// 200 and the tokens of a language model: streamed, or in one document.
+    Completion(Box<Completion>),
+    /// 200 and this JSON document.
+    Json(String),
     /// 200 and the request as received: its head and the data of its body.
     Echo(Vec<u8>),
     /// 100, 103, then 200.
@@ -27,7 +32,7 @@ pub(crate) enum Response {
     BadRequest(String),
     /// 431, then the connection is closed.
     TooLargeHead,
-    /// 413: an echo longer than [`MAX_ECHO`].
+    /// 413: an echo longer than [`MAX_ECHO`], or a request for a completion of more than 16 MiB.
     TooLargeBody,
     /// Content-Length 1000 and 500 bytes, then the connection is closed.
     Early,
@@ -75,7 +80,12 @@ pub(crate) struct Body {
     is_chunked: bool,
     /// The file with its remaining bytes; without a file the body is filler text.
     file: Option<OpenFile>,
+    /// The tokens to stream, `left` of which are not written.
+    tokens: Option<Box<Completion>>,
 }
+
+/// Maximum number of tokens of a piece of a body.
+const MAX_TOKENS: u32 = 64;
 
 const CHUNK: u64 = 16 * 1024;
 static FILLER: [u8; CHUNK as usize] = filler();
@@ -95,19 +105,39 @@ impl Body {
     pub(crate) const EMPTY: Self = Self::of(0);
 
     const fn of(bytes: u64) -> Self {
-        Self { left: bytes, is_chunked: false, file: None }
+        Self { left: bytes, is_chunked: false, file: None, tokens: None }
     }
 
     pub(crate) fn is_written(&self) -> bool {
         self.left == 0 && !self.is_chunked
     }
 
-    /// Writes the next piece, at most [`CHUNK`] bytes of data; of a file, at most its first `allowed` bytes in total. Returns whether there
-    /// was a piece.
+    /// Writes the next tokens, up to `allowed` in total, and after the last one the end. Returns whether there were any.
+    fn write_tokens(&mut self, allowed: u64, out: &mut Vec<u8>) -> bool {
+        let Some(completion) = &self.tokens else { return false };
+        let all = completion.output();
+        let from = all - self.left as u32;
+        let until = u32::try_from(allowed).unwrap_or(all).min(all).min(from + MAX_TOKENS);
+        (from..until).for_each(|token| completion.write_token(token, self.is_chunked, out));
+        self.left = u64::from(all - until.max(from));
+        if self.left == 0 {
+            completion.write_end(self.is_chunked, out);
+            if std::mem::take(&mut self.is_chunked) {
+                out.extend_from_slice(b"0\r\n\r\n");
+            }
+        }
+        until > from
+    }
+
+    /// Writes the next piece, at most [`CHUNK`] bytes of data; of a file, at most its first `allowed` bytes in total; of
+    /// tokens, at most the first `allowed`. Returns whether there was a piece.
     ///
     /// # Errors
     /// The file cannot be read to the length that was announced.
     pub(crate) fn write(&mut self, allowed: u64, out: &mut Vec<u8>) -> io::Result<bool> {
+        if self.tokens.is_some() {
+            return Ok(self.write_tokens(allowed, out));
+        }
         if let Some(file) = &self.file {
             let from = file.length - self.left;
             let size = allowed.min(file.length).saturating_sub(from).min(CHUNK);
@@ -162,7 +192,9 @@ impl Response {
             Self::TooLargeHead => {
                 short(431, "the head of a request may have at most 16384 bytes and 100 fields\n", out)
             }
-            Self::TooLargeBody => short(413, "/echo accepts requests up to 1 MiB\n", out),
+            Self::TooLargeBody => {
+                short(413, "the body is too large: /echo accepts up to 1 MiB, a completion 16 MiB\n", out)
+            }
             Self::Continue => {
                 if !is_old {
                     out.extend_from_slice(
@@ -178,13 +210,16 @@ impl Response {
                 }
                 (Body::EMPTY, after)
             }
+            Self::Completion(completion) if completion.is_streamed => stream(completion, framing, out),
+            Self::Completion(completion) => (document(&completion.whole(), framing, out), after),
+            Self::Json(text) => (document(&text, framing, out), after),
             Self::Bytes(bytes) => {
                 head(200, Some(bytes), framing, out);
                 (Body::of(if head_only { 0 } else { bytes }), after)
             }
             Self::File(file) => {
                 head(200, Some(file.length), framing, out);
-                let body = Body { left: file.length, is_chunked: false, file: Some(file) };
+                let body = Body { left: file.length, file: Some(file), ..Body::EMPTY };
                 (if head_only { Body::EMPTY } else { body }, after)
             }
             Self::Chunked(bytes) if !is_old => {
@@ -209,6 +244,30 @@ impl Response {
             Self::Stall => (Body::EMPTY, ConnectionAction::Stall),
         }
     }
+}
+
+/// Writes the head of a stream of tokens. Returns its body, and what to do with the connection after it.
+fn stream(completion: Box<Completion>, framing: ResponseFraming, out: &mut Vec<u8>) -> (Body, ConnectionAction) {
+    let is_chunked = !framing.is_old;
+    let keep_alive = framing.keep_alive && is_chunked;
+    out.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n");
+    if is_chunked {
+        out.extend_from_slice(b"Transfer-Encoding: chunked\r\n");
+    }
+    end_head(ResponseFraming { keep_alive, ..framing }, out);
+    let body = Body { left: completion.output().into(), is_chunked, file: None, tokens: Some(completion) };
+    (body, if keep_alive { ConnectionAction::KeepAlive } else { ConnectionAction::ShutDownWrite })
+}
+
+/// Writes a JSON document with its head.
+fn document(text: &str, framing: ResponseFraming, out: &mut Vec<u8>) -> Body {
+    let length = text.len();
+    put(out, format_args!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n"));
+    end_head(framing, out);
+    if !framing.head_only {
+        out.extend_from_slice(text.as_bytes());
+    }
+    Body::EMPTY
 }
 
 /// Writes a head with this status and length of the body (`None`: no Content-Length).

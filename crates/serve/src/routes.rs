@@ -7,6 +7,7 @@ use offered_distributions::Distribution;
 use offered_workload::Request;
 use offered_workload::Workload;
 use offered_workload::catalogue::Index;
+use offered_workload::engine::Engine;
 
 /// The paths that a server knows.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub struct Routes {
     catalogues: Vec<CatalogueRoutes>,
     /// Service distribution of each request that has its own.
     distributions: Vec<Option<Distribution>>,
+    /// The engine behind the API of a language model.
+    pub(crate) engine: Option<Engine>,
 }
 
 /// The files of a catalogue that are requested by one method.
@@ -59,6 +62,11 @@ impl Routes {
             routes.distributions.push(request.service().cloned());
         }
         Ok(routes)
+    }
+
+    /// The API of a language model that this engine serves.
+    pub fn of_engine(engine: Engine) -> Self {
+        Self { engine: Some(engine), ..Self::default() }
     }
 
     /// Adds the files of a request's catalogue. Returns the index of another request with the same files.

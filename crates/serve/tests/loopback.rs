@@ -10,8 +10,9 @@ use offered_base::{Instant, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
 use offered_serve::{Address, Error, Files, Options, Routes, Server, ServerHandle};
 use offered_simulate::Discipline;
-use offered_simulate::discipline::{Fcfs, Infinite, Ps, RoundRobin, Srpt};
+use offered_simulate::discipline::{Batch, Fcfs, Infinite, Ps, RoundRobin, Srpt};
 use offered_workload::Workload;
+use offered_workload::engine::Engine;
 use proptest::prelude::*;
 
 fn options(discipline: impl Discipline + Send + 'static) -> Options {
@@ -501,4 +502,45 @@ proptest! {
         drop(nasty);
         server.stop().unwrap();
     }
+}
+
+#[test]
+fn tokens_are_streamed_when_the_engine_makes_them() {
+    let engine: Engine = "20ms,0s,4,0s".parse().unwrap();
+    let options = options(Batch::new(Engine { prefix_cache: true, ..engine }));
+    let server = Server::start(Options { routes: Routes::of_engine(engine), ..options }).unwrap();
+    let post = |path: &str, body: &str| {
+        format!("POST /v1/{path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    };
+    let body = r#"{"messages": [{"content": "a b c"}], "max_tokens": 4, "stream": true, "stream_options": {"include_usage": true}}"#;
+    let mut stream = connect(&server);
+    stream.write_all(post("chat/completions", body).as_bytes()).unwrap();
+    let (mut back, mut buffer, mut reads) = (String::new(), [0; 4096], Vec::new());
+    loop {
+        let count = stream.read(&mut buffer).unwrap();
+        if count == 0 {
+            break;
+        }
+        let text = String::from_utf8_lossy(&buffer[..count]).into_owned();
+        reads.push(text.matches("\"content\"").count());
+        back += &text;
+    }
+    assert!(
+        back.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n"),
+        "{back}"
+    );
+    assert!(back.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{back}");
+    assert_eq!(
+        (back.matches("\"content\"").count(), back.matches("\"finish_reason\":\"length\"").count()),
+        (4, 1),
+        "{back}"
+    );
+    assert!(back.contains("\"prompt_tokens\":3,\"completion_tokens\":4"), "{back}");
+    assert!(reads.iter().filter(|tokens| **tokens > 0).count() >= 2, "tokens come one by one: {reads:?}");
+    let whole = response_to(&server, post("completions", r#"{"prompt": "a b c", "max_tokens": 3}"#));
+    assert!(whole.contains("Content-Type: application/json") && whole.contains("\"text\":\"the the the\""), "{whole}");
+    assert!(response_to(&server, post("completions", "{")).starts_with("HTTP/1.1 400"), "the body is no JSON");
+    assert!(response_to(&server, last("/v1/models")).contains("\"id\":\"offered\""));
+    assert!(response_to(&server, last("/status/404")).starts_with("HTTP/1.1 404"), "other targets are there");
+    server.stop().unwrap();
 }
