@@ -267,7 +267,8 @@ text += &format!("headers = {{ X-A = {h}, \"b.c\" = \"\" }}\nauth.bearer = {h}\n
     })
 }
 
-fn served() -> impl Strategy<Value = String> {
+/// Boxed: the strategy of a workload is large enough to overflow a stack without optimisation.
+fn served() -> BoxedStrategy<String> {
     let name = || select(vec!["fcfs", "ps", "ps:16", "rr:10ms", "sejf:0.5", "lcfs-preemptive", "infinite"]);
     prop_oneof![
         Just(String::new()),
@@ -288,6 +289,7 @@ fn served() -> impl Strategy<Value = String> {
             )
         }),
     ]
+    .boxed()
 }
 
 const VARIABLES: &str = "\n[variables]\nshop = \"nor\\\"th{\"\nport = 8080\nuser = { file = \"users.csv\", at_end = \"stop\" }\n\
