@@ -81,7 +81,7 @@ fn wrong_input_is_an_error_with_the_next_step() {
         (&[&*a, "--baseline", "none", "--target", "http://a/", "--target", "http://b/"], "none"),
         (&[&*a, &*a, "--settle", "10s"], "--settle 10s leaves nothing of a round of 10s"),
         (&[&*a, &*a, "--metric", "errors"], "is not mean, max or a percentile"),
-        (&[&*a, &*ramp, "--simulate"], "add --round 1m"),
+        (&[&*a, &*ramp, "--simulate"], "set the round to 1m"),
         (&[&*a, &*a, "--pairs", "3"], "--pairs"),
     ] {
         let output = compare(args);

@@ -465,7 +465,7 @@ fn too_many_requests_are_replaced_by_the_first_of_their_label() {
     let folder = folder(&[("a.log", log.as_bytes())]);
     let output = offered(folder.path(), &["logs", "a.log", "--trace", "t", "--no-compare"]);
     let said = text(&output.stderr);
-    assert!(said.contains("the trace is not exact: 598 entries are requests beyond the first 60000"), "{said}");
+    assert!(said.contains("the trace is not exact: 598 entries are requests after the first 60000"), "{said}");
     assert!(text(&output.stdout).contains("60600 entries of 1 sessions, 60002 distinct requests"), "{output:?}");
     let trace = std::fs::read_to_string(folder.path().join("t")).unwrap();
     let numbers: Vec<&str> = trace.lines().filter_map(|line| line.split(' ').nth(2)).collect();

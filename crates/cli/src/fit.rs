@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::table::{Table, paragraph};
 use crate::verify::HostFlags;
-use crate::{input_file, object_store, report};
+use crate::{input_file, object_store, result_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     match (&args.output, &found.workload) {
         (Some(path), Some(text)) => {
-            report::write(path, text)?;
+            result_files::write(path, text)?;
             if !args.json {
                 out!("next: offered simulate {0}, or offered plan solve {0}", path.display());
             }

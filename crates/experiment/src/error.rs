@@ -354,7 +354,7 @@ pub enum Error {
     },
     /// A round of a comparison would have only a part of the load.
     #[error(
-        "{name}: the load changes during its {duration}, and a round of {round} would have only the start of it; add --round {duration}, or use a constant load"
+        "{name}: the load changes during its {duration}, and a round of {round} would have only the start of it; set the round to {duration}, or use a constant load"
     )]
     ChangingLoadInRound {
         /// The name of the workload.
@@ -366,7 +366,7 @@ pub enum Error {
     },
     /// A baseline has too few rounds.
     #[error(
-        "{}: it has {rounds} valid rounds or parts of the length of a round, and at least {fewest} are needed; record a longer run, or use a shorter --round",
+        "{}: it has {rounds} valid rounds or parts of the length of a round, and at least {fewest} are needed; record a longer run, or use shorter rounds",
         path.display()
     )]
     ShortBaseline {

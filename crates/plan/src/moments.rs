@@ -42,7 +42,8 @@ pub(crate) struct Sizes<'a> {
 impl<'a> Sizes<'a> {
     /// The mixture of (share, distribution). Shares sum to 1.
     pub(crate) fn of(mixture: impl Iterator<Item = (f64, &'a Distribution)>) -> Self {
-        let (mut densities, mut atoms): (Vec<(f64, &Distribution)>, Vec<(f64, f64)>) = (Vec::new(), Vec::new());
+        let mut densities: Vec<(f64, &Distribution)> = Vec::new();
+        let mut atoms: Vec<(f64, f64)> = Vec::new();
         for (share, distribution) in mixture {
             match distribution.atoms() {
                 Some(values) => atoms.extend(values.into_iter().map(|(p, x)| (x, share * p))),

@@ -9,10 +9,6 @@ use std::io::Write;
 use offered_workload::engine::{Engine, TokenCounts};
 use serde_json::Value;
 
-use crate::codec::Head;
-use crate::demand::{Demand, Work};
-use crate::response::Response;
-
 /// Largest body of a request, in bytes.
 pub(crate) const MAX_BODY: usize = 16 << 20;
 /// Tokens of a response without `max_tokens`, as in OpenAI's API.
@@ -20,22 +16,8 @@ const USUAL_OUTPUT: u32 = 16;
 /// The word of which responses consist.
 const WORD: &str = "the";
 /// The model that the server lists.
-const MODELS: &str =
+pub(crate) const MODELS: &str =
     "{\"object\":\"list\",\"data\":[{\"id\":\"offered\",\"object\":\"model\",\"owned_by\":\"offered\"}]}\n";
-
-/// The demand of a request to the API; `None` for other paths.
-pub(crate) fn demand(head: &Head<'_>, class: u16) -> Option<Demand> {
-    let path = head.target.split('?').next().unwrap_or_default();
-    let (work, response) = match head.method {
-        "GET" | "HEAD" if path.ends_with("/models") => (None, Response::Json(MODELS.to_owned())),
-        "POST" if path.ends_with("/completions") => {
-            let completion = Completion { is_chat: path.ends_with("/chat/completions"), ..Completion::default() };
-            (Some(Work::Tokens), Response::Completion(Box::new(completion)))
-        }
-        _ => return None,
-    };
-    Some(Demand { class, work, pause: None, response })
-}
 
 /// A request for a completion, and its response.
 #[derive(Debug, Default, PartialEq)]
@@ -54,6 +36,11 @@ pub(crate) struct Completion {
 }
 
 impl Completion {
+    /// A request for a completion of a chat or of a text, before its body.
+    pub(crate) fn new(is_chat: bool) -> Self {
+        Self { is_chat, ..Self::default() }
+    }
+
     /// Reads the body, as request number `id`. Returns the tokens.
     ///
     /// # Errors

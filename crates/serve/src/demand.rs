@@ -3,7 +3,7 @@
 use offered_base::Nanos;
 
 use crate::codec::Head;
-use crate::completion;
+use crate::completion::{Completion, MODELS};
 use crate::response::Response;
 use crate::routes::{Route, Routes};
 
@@ -29,10 +29,24 @@ pub(crate) enum Work {
 }
 
 impl Demand {
+    /// The demand of a request to the API of an engine; `None` for other paths.
+    fn of_completion(head: &Head<'_>, class: u16) -> Option<Self> {
+        let path = head.target.split('?').next().unwrap_or_default();
+        let (work, response) = match head.method {
+            "GET" | "HEAD" if path.ends_with("/models") => (None, Response::Json(MODELS.to_owned())),
+            "POST" if path.ends_with("/completions") => {
+                let completion = Completion::new(path.ends_with("/chat/completions"));
+                (Some(Work::Tokens), Response::Completion(Box::new(completion)))
+            }
+            _ => return None,
+        };
+        Some(Self { class, work, pause: None, response })
+    }
+
     /// The demand of a request: by the `routes`, or by the endpoints of [the crate](crate); any other path is a job.
     pub(crate) fn of(head: &Head<'_>, routes: &Routes) -> Self {
         let (class, target) = (routes.default_class(), head.target);
-        if let Some(demand) = routes.engine.and_then(|_| completion::demand(head, class)) {
+        if let Some(demand) = routes.engine.and_then(|_| Self::of_completion(head, class)) {
             return demand;
         }
         if target == "/" && class == 0 && head.work.is_none() {

@@ -43,8 +43,8 @@ impl Workload {
         let lengths = |request: &Request| {
             RequestLengths::of(request, self.variables()).ok_or_else(|| {
                 InvalidValue::new(format!(
-                    "the request {} does not say how many tokens it has, which an engine needs; write a prompt variable and max_tokens \
-                     in its body, as `offered llm URL --write FILE` does",
+                    "the request {} does not say how many tokens it has, which an engine needs; write a prompt variable and \
+                     max_tokens in its body",
                     request.name()
                 ))
             })

@@ -99,7 +99,7 @@ impl Comparison<'_> {
         if let Some(short) = responses.iter().find(|row| row.a_ms.is_none() || row.b_ms.is_none()) {
             let least = rounds.a.iter().chain(&rounds.b).map(|round| round.ok).min().unwrap_or_default();
             all.push(format!(
-                "{} is not known: a round has {} successful requests only; use a longer --round",
+                "{} is not known: a round has {} successful requests only; use longer rounds",
                 short.statistic,
                 count(least)
             ));

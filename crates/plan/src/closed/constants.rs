@@ -1,7 +1,7 @@
 //! Normalisation constants of closed networks with several classes, for stations with several servers.
 //!
-//! G(n) is the sum of the weights of all states with population vector n. A station with m servers and v_c requests of class
-//! c has the weight F(v) = (1 / min(|v|, m)) sum over c of D_c F(v - e_c), F(0) = 1. So a station is added to a network by
+//! G(n) is the sum of the weights of all states with population vector n. A station with m servers and `v_c` requests of class
+//! c has the weight `F(v) = (1 / min(|v|, m)) sum over c of D_c F(v - e_c)`, F(0) = 1. So a station is added to a network by
 //! sums of positive terms alone (Buzen 1973; Reiser and Kobayashi 1975). Logarithms are stored, which do not overflow.
 
 use super::multiclass::{Class, Populations};
@@ -9,7 +9,7 @@ use super::multiclass::{Class, Populations};
 /// ln G(n) by population vector.
 pub(super) type Logarithms = Vec<f64>;
 
-/// A network of the think times alone: G(n) is the product over classes of Z_c^n_c / n_c!.
+/// A network of the think times alone: G(n) is the product over classes of `Z_c^n_c / n_c!`.
 pub(super) fn thinking(classes: &[Class], populations: &Populations) -> Logarithms {
     let weight = |think: f64, users: usize| match users {
         0 => 0.0,

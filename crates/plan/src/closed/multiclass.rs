@@ -76,7 +76,7 @@ struct Busy {
 /// Exact solution by the vector recursion of Reiser and Lavenberg (1980), with at most `budget` population vectors times servers
 /// of a station. `servers` are the numbers of servers of the stations.
 ///
-/// At a station with m servers an arrival of class c stays D_c / m (1 + Q + sum over j < m - 1 of (m - 1 - j) P(j)), where Q
+/// At a station with m servers an arrival of class c stays `D_c / m (1 + Q + sum over j < m - 1 of (m - 1 - j) P(j))`, where Q
 /// and P(j) are those of the network with one user of its class less. P(0) is the ratio of the normalisation constants without and with
 /// the station (Reiser 1981), so nothing is subtracted.
 ///
