@@ -60,7 +60,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A run without requests to fit.
-    #[error("{}: no request was successful within the time window; change --skip-first", path.display())]
+    #[error("{}: no request was successful within the time window; choose another window", path.display())]
     NothingToFit {
         /// The run.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum Error {
     /// Too few requests that found nothing in flight.
     #[error(
         "{request}: only {n} requests met no other and were done before the next, and at least 100 are needed for a service time; \
-         add a run at a low rate, or observe the server (--host)"
+         add a run at a low rate, or observe the server"
     )]
     TooFewUnloaded {
         /// The request.
