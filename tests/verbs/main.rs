@@ -15,7 +15,6 @@ mod logs;
 mod memory;
 #[cfg(unix)]
 mod mutants;
-mod open_vs_closed;
 mod pipes;
 mod plan;
 mod result_files;

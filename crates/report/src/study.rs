@@ -19,7 +19,7 @@ use checks::Outcome;
 use description::{Figure, Page};
 
 /// Maximum number of points of a figure that are also shown as a table; the page offers those of every figure as CSV.
-const MAX_ROWS: usize = 60;
+const MAX_ROWS: usize = 40;
 
 /// Why a page could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,8 @@ pub fn document(paths: &[PathBuf], folder: &Path, title: Option<&str>) -> Result
         let page = Page::read(path)?;
         for figure in &page.figure {
             let (section, outcome) = made(figure, path, folder)?;
-            overview.push(vec![Cell::from(&figure.title), Cell::from(outcome.0), Cell::from(outcome.1)]);
+            let title = Cell::Link(figure.title.clone(), figure.id.clone());
+            overview.push(vec![title, Cell::from(outcome.0), Cell::from(outcome.1)]);
             sections.push(section);
         }
         first_title.get_or_insert(page.title);
@@ -123,7 +124,8 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
     section.blocks.extend(figure.claim.iter().map(|claim| paragraph("The paper", claim)));
     let exists = |file: &PathBuf| folder.join(file).exists();
     let missing = figure.files().find(|file| !exists(file));
-    let state = match (missing, &figure.not_made) {
+    let mut is_whole = missing.is_none();
+    match (missing, &figure.not_made) {
         (Some(file), None) => {
             return Err(Error::File { path: folder.join(file), source: io::ErrorKind::NotFound.into() });
         }
@@ -131,22 +133,25 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
             section.blocks.push(paragraph("Not made", why));
             return Ok((section, (format!("not made: {why}"), String::new())));
         }
-        (Some(_), Some(why)) => {
-            section.blocks.push(paragraph("Not in full", why));
-            format!("in part: {why}")
-        }
-        (None, _) => "made".to_owned(),
-    };
+        _ => {}
+    }
     section.blocks.extend(figure.found.iter().map(|found| paragraph("Here", found)));
     let mut claims = Vec::new();
     if let Some((chart, rows)) = draw::chart_and_rows(figure, path, folder)? {
+        let is_telling = figure.series.iter().any(|series| series.low.is_some() || !series.printed.is_empty());
         section.blocks.push(Block::Chart(chart));
-        section.blocks.extend((rows.rows.len() <= MAX_ROWS).then_some(Block::Table(rows)));
+        let is_shown = is_telling && rows.rows.len() <= MAX_ROWS;
+        section.blocks.extend(is_shown.then(|| Block::Table(rows.without_empty_columns())));
     }
     if let Some(table) = figure.table.as_ref().filter(|table| table.files.iter().all(exists)) {
-        let (rows, printed) = rows::compared(table, path, folder)?;
-        section.blocks.push(Block::Table(rows));
-        claims.extend(printed);
+        let rows::Compared { table, agree, lacks_rows } = rows::compared(table, folder)?;
+        section.blocks.push(Block::Table(table));
+        claims.extend(agree);
+        if lacks_rows && figure.not_made.is_none() {
+            let why = format!("figure {:?}: a printed row has none of the data", figure.id);
+            return Err(Error::Description { path: path.to_owned(), why });
+        }
+        is_whole &= !lacks_rows;
     }
     let checks = figure.check.iter().filter(|check| check.files().all(exists));
     let outcomes = checks.filter_map(|check| figure.available(check.outcome(folder)).transpose());
@@ -156,5 +161,12 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
         claims.push(format!("{hold} of {} hold", outcomes.len()));
         section.blocks.push(Block::Table(checks::table(&outcomes)));
     }
+    let state = match figure.not_made.as_ref().filter(|_| !is_whole) {
+        Some(why) => {
+            section.blocks.push(paragraph("Not in full", why));
+            format!("in part: {why}")
+        }
+        None => "made".to_owned(),
+    };
     Ok((section, (state, claims.join("; "))))
 }

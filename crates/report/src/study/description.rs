@@ -65,9 +65,11 @@ pub(super) struct TableOf {
     /// Selects rows by the values of columns.
     #[serde(default, rename = "where")]
     pub(super) only: Selection,
-    /// The columns.
+    /// The columns; with `across` two.
     pub(super) columns: Vec<Column>,
-    /// The printed cells, row by row; an empty text was not printed.
+    /// A column whose values become columns of the table: each has the values of the second of `columns`, the first names the rows.
+    pub(super) across: Option<String>,
+    /// The printed rows, each found by its first cell; an empty text was not printed.
     #[serde(default)]
     pub(super) printed: Vec<Vec<String>>,
 }
@@ -251,6 +253,9 @@ impl Figure {
         }
         if self.y.scale == Scale::Names {
             return Err("`names` is a scale of the horizontal axis".into());
+        }
+        if self.table.as_ref().is_some_and(|table| table.across.is_some() && table.columns.len() != 2) {
+            return Err("a table with `across` has two `columns`".into());
         }
         for series in &self.series {
             let of_table = [("x", &series.x), ("y", &series.y), ("low", &series.low), ("high", &series.high)];

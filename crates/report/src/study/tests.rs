@@ -80,7 +80,7 @@ fn a_figure_is_a_picture_with_the_claim_and_whether_it_holds() {
         "<data value=\"2\">2</data>",
         "1 of 1 hold",
         "<p>Not made: it needs a database</p>",
-        "3 of 4 printed values agree in every digit",
+        "1 of 2 printed values agree in every digit",
         "1.90 (printed 2.00)",
     ] {
         assert!(page.contains(words), "{words} is missing");
@@ -104,6 +104,20 @@ fn a_column_can_make_series() {
 }
 
 #[test]
+fn a_column_can_make_columns() {
+    let sheet = r#"
+title = "t"
+[[figure]]
+id = "matrix"
+title = "t"
+table = { files = ["table.csv"], across = "policy", columns = [{ head = "load", of = "load" }, { head = "mean", of = "mean_s", decimals = 2 }] }
+"#;
+    let (_, document) = figures(sheet, TABLE).unwrap();
+    let tables: Vec<String> = document.tables().map(|(_, table)| crate::csv::table(table)).collect();
+    assert_eq!(tables[1], "load,mean fcfs,mean ps\n0.9,0.90,\n0.5,0.02,0.01\n");
+}
+
+#[test]
 fn errors_name_the_mistake() {
     // Text in the description, its replacement, and the error.
     let cases = [
@@ -113,6 +127,7 @@ fn errors_name_the_mistake() {
         ("load = 0.5 }", "load = 0.7 }", "check: no row with load = 0.7 among 0.5, 0.9"),
         ("id = \"other\"", "id = \"load\"", "two figures have the id \"load\""),
         ("not_made = \"it needs a database\"\n", "", "absent.csv: entity not found"),
+        ("[\"5\", \"1.23\"]", "[\"7\", \"1.23\"]", "figure \"rows\": a printed row has none of the data"),
         ("\"log\"", "\"lag\"", "unknown variant `lag`, expected one of `linear`, `log`, `names`"),
         ("\"mean_s\"", "\"mean\"", "table.csv: no column \"mean\" among load, policy, mean_s, low_s, high_s"),
         ("\"fcfs\"", "\"lifo\"", "table.csv: series \"FCFS\": no row with policy = lifo among fcfs, ps"),
