@@ -6,63 +6,23 @@
 mod checks;
 mod description;
 mod draw;
+mod error;
 mod rows;
+mod selection;
 mod table;
 #[cfg(test)]
 mod tests;
 
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use crate::document::{Block, Cell, Document, Section, Table, headings};
 use checks::Outcome;
 use description::{Figure, Page};
+pub use error::Error;
 
 /// Maximum number of points of a figure that are also shown as a table; the page offers those of every figure as CSV.
 const MAX_ROWS: usize = 40;
-
-/// Why a page could not be made.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A file could not be read.
-    #[error("{}: {source}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// A description is not valid.
-    #[error("{}: {why}", path.display())]
-    Description {
-        /// The description.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// A table lacks what a description refers to.
-    #[error("{}: {why}", path.display())]
-    Table {
-        /// The data file.
-        path: PathBuf,
-        /// What is missing.
-        why: String,
-    },
-    /// No row of a table has the required values.
-    #[error("{}: {why}", path.display())]
-    NoRow {
-        /// The data file.
-        path: PathBuf,
-        /// The values.
-        why: String,
-    },
-}
-
-impl Error {
-    fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::File { path: path.to_owned(), source }
-    }
-}
 
 /// Whether the file at `path` describes a page of a study: a TOML file with `[[figure]]`.
 pub fn is_page(path: &Path) -> bool {
@@ -127,7 +87,7 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
     let mut is_whole = missing.is_none();
     match (missing, &figure.not_made) {
         (Some(file), None) => {
-            return Err(Error::File { path: folder.join(file), source: io::ErrorKind::NotFound.into() });
+            return Err(Error::File { path: folder.join(file), source: std::io::ErrorKind::NotFound.into() });
         }
         (_, Some(why)) if !figure.files().any(exists) && !figure.has_own_content() => {
             section.blocks.push(paragraph("Not made", why));

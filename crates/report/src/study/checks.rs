@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Error;
-use super::description::Selection;
+use super::error::Error;
+use super::selection::Selection;
 use super::table::Data;
 use crate::document::{Cell, Table, headings};
 

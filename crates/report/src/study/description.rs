@@ -1,13 +1,14 @@
 //! The description of a page: a TOML file; unknown keys are errors.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::Error;
 use super::checks::Check;
+use super::error::Error;
+use super::selection::Selection;
 use crate::document::Cell;
 
 /// A page.
@@ -96,9 +97,6 @@ impl Column {
     }
 }
 
-/// Required values of columns.
-pub(super) type Selection = BTreeMap<String, CellFilter>;
-
 /// An axis.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,16 +181,6 @@ pub(super) enum Drawing {
     Bars,
     /// A step function, without intervals.
     Steps,
-}
-
-/// The required value of a column.
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(untagged)]
-pub(super) enum CellFilter {
-    /// A number, compared as a number.
-    Number(f64),
-    /// A text.
-    Text(String),
 }
 
 /// A line in the units of the axes: through points, or y = intercept + slope x.

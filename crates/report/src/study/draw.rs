@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::Error;
 use super::description::{Axis, Drawing, Figure, Line, Scale, Series};
+use super::error::Error;
 use super::table::{Data, Point};
 use crate::chart::{self, Chart, Shape, Style};
 use crate::document::{Cell, Table, headings};

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use super::Error;
 use super::description::{Column, TableOf};
+use super::error::Error;
 use super::table::Data;
 use crate::document::{Cell, Table};
 
@@ -89,7 +89,9 @@ fn spread<'t>(table: &'t TableOf, across: &str, folder: &Path) -> Result<Parts<'
         rows[row].resize(width, String::new());
         rows[row][column].clone_from(value);
     }
-    rows.iter_mut().for_each(|row| row.resize(names.len() + 1, String::new()));
+    for row in &mut rows {
+        row.resize(names.len() + 1, String::new());
+    }
     let [first, second] = [&table.columns[0], &table.columns[1]];
     let heads = names.iter().map(|name| format!("{} {name}", second.head));
     let headings = [first.head.clone()].into_iter().chain(heads).map(Cow::from).collect();

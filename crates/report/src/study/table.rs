@@ -6,8 +6,9 @@ use std::path::Path;
 use offered_events::csv::unguarded;
 use serde_json::Value;
 
-use super::Error;
-use super::description::{CellFilter, Selection, Series};
+use super::description::Series;
+use super::error::Error;
+use super::selection::Selection;
 
 /// A table with column headings.
 pub(super) struct Data<'a> {
@@ -200,23 +201,5 @@ fn flatten(name: &str, value: &Value, cells: &mut Vec<(String, String)>) {
         Value::Null => cells.push((name.to_owned(), String::new())),
         Value::String(text) => cells.push((name.to_owned(), text.clone())),
         other => cells.push((name.to_owned(), other.to_string())),
-    }
-}
-
-impl CellFilter {
-    fn is(&self, cell: &str) -> bool {
-        match self {
-            Self::Number(number) => cell.parse() == Ok(*number),
-            Self::Text(text) => cell == text,
-        }
-    }
-}
-
-impl std::fmt::Display for CellFilter {
-    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Text(text) => text.fmt(f),
-        }
     }
 }
