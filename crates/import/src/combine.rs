@@ -104,7 +104,7 @@ impl Parts {
         if let Some(own) = draft.sessions.flows() {
             for flow in own.flows() {
                 let name = unique_name(&flow.name, |name| self.flows.iter().any(|known| known.name == name));
-                self.flows.push(Flow { name, weight: flow.weight, start: number(usize::from(flow.start) + steps)? });
+                self.flows.push(Flow { name, start: number(usize::from(flow.start) + steps)?, ..flow.clone() });
             }
             for step in own.steps() {
                 let ways = step

@@ -196,13 +196,12 @@ impl<T: Transport> Driver<'_, T> {
             };
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
             let after = if self.transport.ends_session(&event, self.mix.on_failure(place)) || gave_up {
-                // A session that starts again begins without cookies and connections.
-                self.transport.close_session(event.session);
                 self.agenda.broken_off(launch, done + pause)
             } else {
                 let transport = &self.transport;
                 self.agenda.decided(launch, done + pause, &mut |number| transport.decide(number, &event))
             };
+            // A session that starts again begins without cookies and connections.
             if after != After::Returns {
                 self.transport.close_session(event.session);
             }

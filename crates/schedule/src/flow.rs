@@ -4,6 +4,7 @@
 //! times has three places. From each place the session moves to another or leaves. The next place is a function of (seed, session, step)
 //! and the current place, so a scheduled request carries its place, and no other state is stored.
 
+mod once;
 mod rules;
 mod visits;
 
@@ -14,6 +15,8 @@ use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 
+pub use self::once::Once;
+pub(crate) use self::once::last_step;
 pub use self::rules::{Condition, Decide, OnFailure, Rules};
 
 /// The flows of a workload, and the chain they make.
@@ -22,12 +25,14 @@ pub struct Flows {
     all: Vec<Flow>,
     /// All steps, flow after flow.
     steps: Vec<Step>,
-    /// Where a session begins.
+    /// Where a visit begins.
     entry: Branches,
     /// The step of each place, and the first place of each step.
     places: Vec<u16>,
     first: Vec<u16>,
-    /// The mean number of requests a session makes at each step.
+    /// The mean number of requests a session makes at each step if it makes one visit.
+    per_session: Vec<f64>,
+    /// The same, of users who make several visits: per visit.
     visits: Vec<f64>,
 }
 
@@ -40,6 +45,8 @@ pub struct Flow {
     pub weight: f64,
     /// The index of its first step in the steps of all flows.
     pub start: u16,
+    /// When a session makes it; `None`: at each visit that chooses it. Sessions make it unless its weight is 0.
+    pub once: Option<Once>,
 }
 
 /// One step of a flow.
@@ -122,7 +129,7 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
     if let Some(flow) = flows.iter().find(|flow| !(flow.weight >= 0.0 && flow.weight.is_finite())) {
         return wrong(format!("the weight of flow `{}` must be zero or more, not {}", flow.name, flow.weight));
     }
-    if flows.iter().all(|flow| flow.weight == 0.0) {
+    if flows.iter().all(|flow| flow.weight == 0.0 || flow.once.is_some()) {
         return wrong("at least one flow needs a weight above zero".to_owned());
     }
     if flows.len() > usize::from(u16::MAX) || steps.len() > usize::from(u16::MAX) {
@@ -199,11 +206,14 @@ impl Flows {
     pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, InvalidValue> {
         check(&flows, &steps)?;
         let mut flows = Self {
-            entry: Branches::new(flows.iter().map(|flow| (Some(flow.start), flow.weight))),
+            entry: Branches::new(
+                flows.iter().filter(|flow| flow.once.is_none()).map(|flow| (Some(flow.start), flow.weight)),
+            ),
             all: flows,
             steps,
             places: Vec::new(),
             first: Vec::new(),
+            per_session: Vec::new(),
             visits: Vec::new(),
         };
         for (number, step) in (0u16..).zip(&flows.steps) {
@@ -215,7 +225,7 @@ impl Flows {
                 ));
             }
         }
-        let runs = visits::of(&flows.entry, &flows.steps).map_err(|endless| {
+        let runs = visits::of(&flows).map_err(|endless| {
             let step = &flows.steps[endless];
             InvalidValue::new(format!(
                 "sessions never leave step `{}` of flow `{}`; add an exit: stay = 0.9, or leave = 0.1 in its branches",
@@ -223,7 +233,8 @@ impl Flows {
                 flows.all[usize::from(step.flow)].name
             ))
         })?;
-        flows.visits = runs.iter().zip(&flows.steps).map(|(runs, step)| runs * step.mean_repeats()).collect();
+        flows.per_session = runs.iter().zip(&flows.steps).map(|(runs, step)| runs * step.mean_repeats()).collect();
+        flows.visits.clone_from(&flows.per_session);
         Ok(flows)
     }
 
@@ -235,9 +246,6 @@ impl Flows {
         let mut all = self.all.clone();
         for flow in all.iter_mut().filter(|flow| !begins(flow)) {
             flow.weight = 0.0;
-        }
-        if all.iter().all(|flow| flow.weight == 0.0) {
-            return Err(InvalidValue::new("at least one flow needs a weight above zero"));
         }
         Self::new(all, self.steps.clone())
     }
@@ -252,7 +260,18 @@ impl Flows {
         &self.steps
     }
 
-    /// The mean number of requests a session makes at each step: the solution of v = e + v P, times the repeats.
+    /// The steps of a flow, with their numbers in [`Flows::steps`].
+    pub fn steps_of(&self, flow: &Flow) -> impl Iterator<Item = (u16, &Step)> {
+        let number = self.steps[usize::from(flow.start)].flow;
+        (0u16..).zip(&self.steps).filter(move |(_, step)| step.flow == number)
+    }
+
+    /// The mean number of requests that a session with one visit makes at each step: the solution of v = e + v P, times the repeats.
+    pub fn per_session(&self) -> &[f64] {
+        &self.per_session
+    }
+
+    /// The same; of closed users: per visit.
     pub fn visits(&self) -> &[f64] {
         &self.visits
     }
@@ -308,14 +327,25 @@ impl Flows {
         &self.steps[usize::from(self.places[usize::from(place)])]
     }
 
-    /// The first place of a visit that begins with request `step` of `session`.
+    /// The first place of `session`, which begins with request `step`.
     pub fn enter(&self, seed: Seed, session: u64, step: u32) -> u16 {
+        let start = self.used(Once::Start).map(|flow| self.first[usize::from(flow.start)]);
+        start.unwrap_or_else(|| self.enter_visit(seed, session, step))
+    }
+
+    /// The first place of a visit that begins with request `step` of `session`.
+    pub fn enter_visit(&self, seed: Seed, session: u64, step: u32) -> u16 {
         let begun = self.entry.choose(seed.at(Purpose::Choice, session, step).uniform());
         self.first[usize::from(begun.expect("a visit begins somewhere"))]
     }
 
-    /// Where `session` goes from `place`, where it made request `step`; `None`: it leaves. `decide` decides conditions.
+    /// Where `session` goes from `place`, where it made request `step`; `None`: its visit ends. `decide` decides conditions.
     pub fn next(&self, seed: Seed, session: u64, step: u32, place: u16, decide: Decide<'_>) -> Option<u16> {
+        let visit = || (self.once(place) == Some(Once::Start)).then(|| self.enter_visit(seed, session, step + 1));
+        self.next_in_flow(seed, session, step, place, decide).or_else(visit)
+    }
+
+    fn next_in_flow(&self, seed: Seed, session: u64, step: u32, place: u16, decide: Decide<'_>) -> Option<u16> {
         let here = self.places[usize::from(place)];
         let Step { next, rules, .. } = &self.steps[usize::from(here)];
         let mut holds = |condition: Condition| condition.holds(seed, session, step, &mut *decide);
@@ -339,7 +369,14 @@ impl Flows {
 
     /// The steps that may follow step number `step` of [`Flows::steps`] (`None`: the session leaves), with their expected probabilities.
     pub fn followers(&self, step: u16) -> Vec<(Option<u16>, f64)> {
-        rules::followers(&self.steps, &self.steps[usize::from(step)])
+        let from = &self.steps[usize::from(step)];
+        let mut all = rules::followers(&self.steps, from);
+        let on = self.after_flow(from.flow);
+        if let Some(leaves) = all.iter().position(|(to, _)| to.is_none()).filter(|_| !on.is_empty()) {
+            let (_, probability) = all.swap_remove(leaves);
+            all.extend(on.into_iter().map(|(to, share)| (to, probability * share)));
+        }
+        all
     }
 
     /// What a session does if the request at `place` fails; `None`: what the request says.

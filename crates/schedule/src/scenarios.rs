@@ -105,7 +105,6 @@ impl Scenarios {
 pub(crate) struct MergedAgenda {
     scenarios: Scenarios,
     agendas: Vec<Agenda>,
-    end: Instant,
 }
 
 impl MergedAgenda {
@@ -115,11 +114,10 @@ impl MergedAgenda {
             Agenda::new(&scenario.sessions, scenarios.seed(seed, number), last, None, share)
         };
         let agendas = scenarios.all.iter().enumerate().map(agenda).collect();
-        Self { scenarios: scenarios.clone(), agendas, end }
+        Self { scenarios: scenarios.clone(), agendas }
     }
 
     pub(crate) fn finish(&mut self, within: Nanos) {
-        self.end += within;
         self.agendas = std::mem::take(&mut self.agendas).into_iter().map(|agenda| agenda.finishing(within)).collect();
     }
 
@@ -130,7 +128,7 @@ impl MergedAgenda {
     /// The scenario of the next request, and its time.
     fn next(&self) -> Option<(Instant, usize)> {
         let due = |(number, agenda): (usize, &Agenda)| Some((agenda.next_due()? + self.start(number), number));
-        self.agendas.iter().enumerate().filter_map(due).min().filter(|(due, _)| *due < self.end)
+        self.agendas.iter().enumerate().filter_map(due).min()
     }
 
     pub(crate) fn next_due(&self) -> Option<Instant> {

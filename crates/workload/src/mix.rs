@@ -64,7 +64,10 @@ impl Workload {
             return Some((Launch { session, ..launch }, label));
         }
         let (step, place) = match self.flows() {
-            Some(flows) => (step + 1, flows.next(self.0.seed, session, step, place, decide)?),
+            Some(flows) => {
+                let next = flows.next(self.0.seed, session, step, place, decide);
+                (step + 1, next.or_else(|| flows.end().filter(|_| flows.once(place).is_none()))?)
+            }
             None => (self.next_weighted(step + 1)?, 0),
         };
         Some(self.walked(Launch { step, place, visit: visit.continued(), ..launch }))

@@ -98,8 +98,7 @@ impl Reader<'_> {
         let path = targets.first().map_or("/", |target| &target.url.path);
         let given = root.get("request").map(|value| self.requests(&value, path, &targets)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);
-        let flows =
-            root.get("flow").map(|value| self.flows(&value, &requests, root.get("scenario").is_some())).transpose()?;
+        let flows = self.flows(root, &requests)?;
         let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
         let (sessions, traced) = match root.get("scenario") {
             Some(value) if root.get("arrivals").is_some() => {

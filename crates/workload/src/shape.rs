@@ -200,6 +200,7 @@ pub(super) static WORKLOAD: Shape = shape(
         key("policies", Kind::Table(&POLICIES), "Server policies to compare by alternating them within one run."),
         key("request", List(&Kind::Table(&REQUEST)), "The requests. Default: GET of the path of target.url."),
         key("flow", List(&Kind::Table(&FLOW)), "Sequences of requests, for partly_open and closed."),
+        key("once", Kind::Table(&ONCE), "Steps that each session makes once, before or after its flows: login, logout."),
         key(
             "goodput",
             Kind::Table(&GOODPUT),

@@ -98,7 +98,7 @@ pub(crate) fn pages(requests: &[Request], flows: Option<&Flows>, number: usize) 
         };
     }
     let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
-    if let Some(flow) = flows.flows().iter().find(|flow| flow.weight > 0.0 && sends(flow.start) == number) {
+    if let Some(flow) = flows.begins().find(|flow| sends(flow.start) == number) {
         return Err(format!(
             "flow `{}` begins with it, before any page; put the page with the form before it",
             flow.name

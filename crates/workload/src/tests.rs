@@ -4,6 +4,7 @@ mod conditions;
 mod drafts;
 mod flows;
 mod mistakes;
+mod once;
 mod replay;
 mod scenarios;
 mod thinking;

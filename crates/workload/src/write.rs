@@ -37,7 +37,9 @@ impl fmt::Display for Workload {
         let mut text = String::new();
         pairs(&mut text, &general(&self.0));
         match &self.0.sessions {
-            Sessions::Scenarios(scenarios) => arrivals::of_scenarios(&mut text, scenarios, &self.0.requests),
+            Sessions::Scenarios(scenarios) => {
+                arrivals::of_scenarios(&mut text, scenarios, &self.0.requests, &self.0.conditions);
+            }
             sessions => {
                 text.push_str("\n[arrivals]\n");
                 let _ = writeln!(text, "{}", sessions_to_toml(sessions));
@@ -84,7 +86,12 @@ impl fmt::Display for Workload {
             }
         }
         if let Some(flows) = self.0.sessions.flows() {
-            arrivals::of_flows(&mut text, flows, &self.0.requests, &self.0.conditions);
+            let (requests, conditions) = (&self.0.requests, &self.0.conditions);
+            arrivals::of_flows(&mut text, flows, requests, conditions);
+            let is_alone = self.0.sessions.scenarios().is_none();
+            if let Some(once) = arrivals::of_once(flows, |_| is_alone, requests, conditions) {
+                section(&mut text, "[once]", &once.0);
+            }
         }
         if let Some(Goodput { ttft, tpot, response }) = self.0.goodput {
             let keys = Pairs::default().maybe(ttft, |keys, time| keys.text("ttft", time));

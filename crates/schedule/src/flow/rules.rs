@@ -5,7 +5,7 @@
 
 use offered_base::random::{Purpose, Seed};
 
-use super::{Branches, Step};
+use super::Step;
 
 /// A condition on the values and the last response of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -137,12 +137,5 @@ fn add(ways: &mut Vec<(Option<u16>, f64)>, to: Option<u16>, probability: f64) {
     match ways.iter_mut().find(|(other, _)| *other == to) {
         Some((_, sum)) => *sum += probability,
         None => ways.push((to, probability)),
-    }
-}
-
-impl Branches {
-    /// The steps that `step` may lead to.
-    pub(super) fn of_followers(steps: &[Step], step: &Step) -> Self {
-        Self::new(followers(steps, step))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Branches, Step};
+use super::Flows;
 
 /// The expected number of visits of a session to each step: v = e + v P.
 ///
@@ -12,17 +12,17 @@ use super::{Branches, Step};
 ///
 /// # Errors
 /// The number of a step that sessions reach and never leave.
-pub(super) fn of(entry: &Branches, steps: &[Step]) -> Result<Vec<f64>, usize> {
+pub(super) fn of(flows: &Flows) -> Result<Vec<f64>, usize> {
     // Node 0 is where sessions come from and go to, node k + 1 is step k.
-    let node = |branches: &Branches| -> BTreeMap<usize, f64> {
+    let node = |branches: Vec<(Option<u16>, f64)>| -> BTreeMap<usize, f64> {
         let mut ways = BTreeMap::new();
-        for (to, probability) in branches.ways() {
+        for (to, probability) in branches.into_iter().filter(|(_, probability)| *probability > 0.0) {
             *ways.entry(to.map_or(0, |step| usize::from(step) + 1)).or_default() += probability;
         }
         ways
     };
-    let next = steps.iter().map(|step| node(&Branches::of_followers(steps, step)));
-    let mut ways: Vec<_> = std::iter::once(node(entry)).chain(next).collect();
+    let next = (0..flows.steps.len()).map(|step| node(flows.followers(step as u16)));
+    let mut ways: Vec<_> = std::iter::once(node(flows.entries().ways().collect())).chain(next).collect();
     let mut from: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); ways.len()];
     for (here, ways) in ways.iter().enumerate() {
         for to in ways.keys() {

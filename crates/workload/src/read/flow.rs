@@ -3,16 +3,61 @@
 use super::{Reader, small};
 use crate::Request;
 use crate::shape;
-use crate::source::{Mistake, Value};
+use crate::source::{Mistake, Table, Value};
 use offered_base::nearest;
-use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Rules, Step};
+use offered_schedule::flow::{Branches, Flow, Flows, LEAVE, Once, Rules, Step};
 
 /// Maximum difference of the sum of a matrix row from 1; printed tables are rounded.
 const ROUNDED: f64 = 1e-3;
 
+/// The name of the flow that the sessions of a scenario (`None`: all sessions) make once.
+pub(super) fn once_name(scenario: Option<&str>, once: Once) -> String {
+    match scenario {
+        Some(scenario) => format!("{scenario}: once.{once}"),
+        None => format!("once.{once}"),
+    }
+}
+
+/// The `once` tables: of the workload, or of each scenario with its name.
+fn once_tables<'v>(root: &Table<'v>) -> Result<Vec<(Option<String>, Value<'v>)>, Mistake> {
+    let Some(scenarios) = root.get("scenario") else {
+        return Ok(root.get("once").map(|value| (None, value)).into_iter().collect());
+    };
+    if let Some(value) = root.get("once") {
+        return Err(value.mistake("with scenarios it is a key of each [[scenario]]"));
+    }
+    let mut all = Vec::new();
+    for item in scenarios.list()? {
+        let Some(once) = item.entry("once") else { continue };
+        let name = item.table(&shape::SCENARIO)?.need("name", "\"batch\"")?.text()?.to_owned();
+        all.push((Some(name), once));
+    }
+    Ok(all)
+}
+
 impl Reader<'_> {
-    /// The `[[flow]]` tables, over these requests. `may_lack`: some requests may be in no flow.
-    pub(super) fn flows(&self, value: &Value<'_>, requests: &[Request], may_lack: bool) -> Result<Flows, Mistake> {
+    /// The `[[flow]]` and `once` tables, over these requests; `None`: there are none.
+    pub(super) fn flows(&self, root: &Table<'_>, requests: &[Request]) -> Result<Option<Flows>, Mistake> {
+        let once = once_tables(root)?;
+        match (root.get("flow"), once.first()) {
+            (Some(value), _) => {
+                let may_lack = root.get("scenario").is_some();
+                self.all_flows(&value, &once, requests, may_lack).map(Some)
+            }
+            (None, Some((_, value))) => Err(value.mistake(
+                "goes with flows: write what sessions do in between as a [[flow]], for example step = [\"home\"]",
+            )),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn all_flows(
+        &self,
+        value: &Value<'_>,
+        once: &[(Option<String>, Value<'_>)],
+        requests: &[Request],
+        may_lack: bool,
+    ) -> Result<Flows, Mistake> {
         let (mut flows, mut steps): (Vec<Flow>, Vec<Step>) = (Vec::new(), Vec::new());
         for (number, item) in (0u16..).zip(value.list()?) {
             let table = item.table(&shape::FLOW)?;
@@ -34,14 +79,24 @@ impl Reader<'_> {
                     named(&table.need("start", "\"home\"")?, &steps[base..], base)?
                 }
             };
-            flows.push(Flow { name, weight, start });
+            flows.push(Flow { name, weight, start, once: None });
+        }
+        for (scenario, value) in once {
+            let table = value.table(&shape::ONCE)?;
+            for part in [Once::Start, Once::End] {
+                let Some(content) = table.get(&part.to_string()) else { continue };
+                let (number, start) = (flows.len() as u16, steps.len() as u16);
+                self.steps(&content, number, start.into(), requests, &mut steps)?;
+                let name = once_name(scenario.as_deref(), part);
+                flows.push(Flow { name, weight: 1.0, start, once: Some(part) });
+            }
         }
         let is_unused = |request: &usize| steps.iter().all(|step| usize::from(step.request) != *request);
         if let Some(unused) = (0..requests.len()).find(is_unused).filter(|_| !may_lack) {
             let name = &requests[unused].name;
             return Err(value.mistake(format!("the request `{name}` is in no flow, so it would never be sent")));
         }
-        if flows.iter().all(|flow| flow.weight == 0.0) {
+        if flows.iter().all(|flow| flow.weight == 0.0 || flow.once.is_some()) {
             return Err(value.mistake("at least one flow needs a weight above zero"));
         }
         value.checked(Flows::new(flows, steps))
@@ -59,6 +114,12 @@ impl Reader<'_> {
         let mut ways = Vec::new();
         let items = value.list()?;
         for item in &items {
+            if item.is_text() {
+                let (name, request) = (item.text()?.to_owned(), requested(item, requests)?);
+                ways.push((1.0, None, None));
+                push(steps, base, item, plain(flow, name, request))?;
+                continue;
+            }
             let table = item.table(&shape::STEP)?;
             let request = table.need("request", "\"home\"")?;
             let (request, asked) = (request.text()?, requested(&request, requests)?);
@@ -122,12 +183,7 @@ fn matrix(
     let rows = value.entries("rows such as home = { search = 0.8, leave = 0.2 }")?;
     for (name, row) in &rows {
         let (name, request) = ((*name).to_owned(), numbered(row, name, requests)?);
-        push(
-            steps,
-            base,
-            row,
-            Step { flow, name, request, repeat: 1, think: None, next: Branches::new([]), rules: Rules::default() },
-        )?;
+        push(steps, base, row, plain(flow, name, request))?;
     }
     for (here, (_, row)) in rows.iter().enumerate() {
         let ways = branches(row, &steps[base..], base)?;
@@ -141,6 +197,11 @@ fn matrix(
         steps[base + here].next = Branches::new(ways);
     }
     Ok(())
+}
+
+/// A step that only sends a request.
+fn plain(flow: u16, name: String, request: u16) -> Step {
+    Step { flow, name, request, repeat: 1, think: None, next: Branches::new([]), rules: Rules::default() }
 }
 
 fn push(steps: &mut Vec<Step>, base: usize, value: &Value<'_>, step: Step) -> Result<(), Mistake> {

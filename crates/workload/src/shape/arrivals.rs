@@ -36,6 +36,7 @@ pub(crate) static SCENARIO: Shape = shape(
         key("end", Time, "End, since the start of the run. Default: the end of its stages, or of the run."),
         key("flows", List(&Text), "Names of its flows. Default: all, for closed and partly_open."),
         key("requests", List(&Text), "Names of its requests, chosen by weight. Default: all, if it has no flows."),
+        key("once", Kind::Table(&ONCE), "Steps that each of its sessions makes once, at its start or its end."),
     ],
 )
 .needs(&["name", "arrivals"]);
@@ -241,7 +242,7 @@ pub(crate) static FLOW: Shape = shape(
     &[
         key("name", Text, "Unique name."),
         key("weight", Number(0.0), "Relative frequency among the flows. Default 1."),
-        key("step", List(&Kind::Table(&STEP)), "The steps."),
+        STEPS,
         key(
             "matrix",
             Named(&Named(&Number(0.0))),
@@ -252,6 +253,18 @@ pub(crate) static FLOW: Shape = shape(
 )
 .needs(&["name"])
 .one_of(&["step", "matrix"]);
+
+static ANY_STEP: Kind = Any(&[Text, Kind::Table(&STEP)]);
+const STEPS: Key = key("step", List(&ANY_STEP), "The steps; the name of a request is a step that sends it.");
+
+pub(crate) static ONCE: Shape = shape(
+    "Steps that each session makes once, outside its flows.",
+    &[
+        key("start", List(&ANY_STEP), "Steps before the first flow, such as a login."),
+        key("end", List(&ANY_STEP), "Steps after the last flow, such as a logout."),
+    ],
+)
+.some_of(&["start", "end"]);
 
 /// What a condition examines.
 pub(crate) static CONDITIONED: [&str; 4] = ["value", "status", "check", "ok"];
