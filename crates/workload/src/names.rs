@@ -289,7 +289,7 @@ pub(super) fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> 
             return Some(way);
         }
         if !avoided.contains(&sends(step)) {
-            next.extend(flows.followers(step).into_iter().filter_map(|(to, _)| Some((to?, Some(step)))));
+            next.extend(flows.followers(step).iter().filter_map(|to| Some(((*to)?, Some(step)))));
         }
     }
     None

@@ -61,6 +61,8 @@ pub(crate) enum Kind {
     Choice(&'static [&'static str]),
     /// The name of a scheduling discipline.
     Discipline,
+    /// A step of a flow: the name of a request, or a table.
+    Step,
     /// A number of at least this.
     Number(f64),
     /// An integer between these, inclusive.

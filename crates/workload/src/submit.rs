@@ -106,7 +106,7 @@ pub(crate) fn pages(requests: &[Request], flows: Option<&Flows>, number: usize) 
     }
     let mut before: Vec<usize> = Vec::new();
     for (at, step) in (0u16..).zip(flows.steps()) {
-        let leads = flows.followers(at).iter().any(|(to, _)| to.is_some_and(|to| sends(to) == number));
+        let leads = flows.followers(at).iter().flatten().any(|to| sends(*to) == number);
         let repeats = step.repeat > 1 && usize::from(step.request) == number;
         if (leads || repeats) && !before.contains(&usize::from(step.request)) {
             before.push(step.request.into());

@@ -1,5 +1,6 @@
 use super::*;
 mod agenda;
+mod blocks;
 mod conditions;
 mod drafts;
 mod flows;

@@ -533,9 +533,9 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
         }
     }
 
-    fn decide(&self, number: u16, event: &Event) -> Option<bool> {
+    fn decide(&self, number: u16, event: &Event) -> Option<f64> {
         let context = *self.contexts.get(&event.session)?;
-        Some(self.script.holds(number, event, context, self.session_states.get(&event.session)))
+        Some(self.script.decide(number, event, context, self.session_states.get(&event.session)))
     }
 }
 

@@ -63,15 +63,6 @@ impl Flows {
         Self { visits, ..self.clone() }
     }
 
-    /// Where a session goes that leaves a flow: to its visits after the start, to the end after its visits. Empty: it leaves.
-    pub(super) fn after_flow(&self, flow: u16) -> Vec<(Option<u16>, f64)> {
-        match (self.all[usize::from(flow)].once, self.used(Once::End)) {
-            (Some(Once::Start), _) => self.entry.ways().collect(),
-            (None, Some(end)) => vec![(Some(end.start), 1.0)],
-            _ => Vec::new(),
-        }
-    }
-
     /// The steps in which sessions begin.
     pub(super) fn entries(&self) -> Branches {
         Branches::new(self.begins().map(|flow| (Some(flow.start), flow.weight)))

@@ -254,14 +254,13 @@ pub(crate) static FLOW: Shape = shape(
 .needs(&["name"])
 .one_of(&["step", "matrix"]);
 
-static ANY_STEP: Kind = Any(&[Text, Kind::Table(&STEP)]);
-const STEPS: Key = key("step", List(&ANY_STEP), "The steps; the name of a request is a step that sends it.");
+const STEPS: Key = key("step", List(&Kind::Step), "The steps; the name of a request is a step that sends it.");
 
 pub(crate) static ONCE: Shape = shape(
     "Steps that each session makes once, outside its flows.",
     &[
-        key("start", List(&ANY_STEP), "Steps before the first flow, such as a login."),
-        key("end", List(&ANY_STEP), "Steps after the last flow, such as a logout."),
+        key("start", List(&Kind::Step), "Steps before the first flow, such as a login."),
+        key("end", List(&Kind::Step), "Steps after the last flow, such as a logout."),
     ],
 )
 .some_of(&["start", "end"]);
@@ -316,6 +315,11 @@ pub(crate) static STEP: Shape = shape(
     "A step of a flow.",
     &[
         key("request", Text, "Name of a [[request]]."),
+        key(
+            "step",
+            List(&Kind::Step),
+            "Instead of request: several steps, which repeat, if, until and while take together.",
+        ),
         key("name", Text, "Name of the step. Default: the request's name."),
         key("think", Kind::Distribution, "Think time after the request. Default: the think time of [arrivals]."),
         key("repeat", Whole(1, 65_535), "Number of repetitions. Default 1."),
@@ -327,9 +331,20 @@ pub(crate) static STEP: Shape = shape(
         key("on_failure", Choice(OnFailure::NAMES), "Overrides that of the request."),
         key(
             "next",
-            Named(&Number(0.0)),
+            Named(&ANY_WEIGHT),
             "Next steps with weights, such as { look = 3, leave = 1 }. Default: the next step in the file.",
         ),
     ],
 )
-.needs(&["request"]);
+.one_of(&["request", "step"]);
+
+static ANY_WEIGHT: Kind = Any(&[Number(0.0), Kind::Table(&WEIGHT)]);
+
+pub(crate) static WEIGHT: Shape = shape(
+    "A weight that depends on the session.",
+    &[
+        key("value", Template, "The weight, such as \"{{premium}}\". What is not a number of at least 0 is 0."),
+        key("expected", Number(0.0), "Expected weight, for simulations, plans and dry runs."),
+    ],
+)
+.needs(&["value", "expected"]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DISTRIBUTIONS, Key, Kind, Shape, THRESHOLD, WORKLOAD};
+use super::{DISTRIBUTIONS, Key, Kind, STEP, Shape, THRESHOLD, WORKLOAD};
 use crate::Policy;
 
 /// A number as durations and rates have it.
@@ -24,6 +24,7 @@ pub fn schema() -> Value {
         "rate_or_zero": form(&format!("^{}$", rate()), "A rate, such as \"100/s\", or \"0/s\"."),
         "distribution": table(&DISTRIBUTIONS),
         "discipline": discipline(),
+        "step": { "anyOf": [{ "type": "string" }, table(&STEP)] },
         "thresholds": thresholds(),
     });
     schema
@@ -77,6 +78,7 @@ fn value(kind: &Kind) -> Value {
         Kind::RateOrZero => json!({ "$ref": "#/$defs/rate_or_zero" }),
         Kind::Distribution => json!({ "$ref": "#/$defs/distribution" }),
         Kind::Discipline => json!({ "$ref": "#/$defs/discipline" }),
+        Kind::Step => json!({ "$ref": "#/$defs/step" }),
         Kind::Thresholds => json!({ "$ref": "#/$defs/thresholds" }),
         Kind::Text | Kind::Template | Kind::File => json!({ "type": "string" }),
         Kind::Form(pattern) => json!({ "type": "string", "pattern": pattern }),
