@@ -9,6 +9,7 @@ pub(crate) mod scenarios;
 #[cfg(test)]
 mod tests;
 pub(crate) mod text;
+pub(crate) mod visits;
 
 use std::path::PathBuf;
 

@@ -74,6 +74,19 @@ pub struct Event {
     pub error: Option<Reason>,
     /// What was received of a streamed response; `None` for other requests, and if no response head arrived.
     pub stream: Option<Box<TokenStream>>,
+    /// The position of the request in a visit; `None` if its session makes no visits, if it is unknown, and for objects and attempts.
+    pub visit: Option<VisitPosition>,
+}
+
+/// The position of a request in a visit: a session of a partly-open system, or one walk of a closed user through a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VisitPosition {
+    /// Number of earlier visits of the session, at most 32,767.
+    pub number: u16,
+    /// Number of the request in the flows of the workload, repetitions included; 0 without flows.
+    pub place: u16,
+    /// Whether the visit is over after this request. If no request of a visit has this, the end of the run cut the visit off.
+    pub ends: bool,
 }
 
 /// The fields that determine the order of requests.
@@ -130,6 +143,7 @@ impl Event {
             attempt: 0,
             error: None,
             stream: None,
+            visit: None,
         }
     }
 

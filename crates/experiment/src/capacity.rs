@@ -163,8 +163,11 @@ impl Search<'_> {
 fn check_upper_bounds(objective: &Objective) -> Result<(), Error> {
     let from_below = |threshold: &&Threshold| {
         // A share of good requests falls with the load.
-        matches!(threshold.bound, Bound::Above(_) | Bound::AtLeast(_))
-            && !matches!(threshold.metric.quantity, Quantity::ArrivalsCov | Quantity::GoodputShare)
+        let falls = matches!(
+            threshold.metric.quantity,
+            Quantity::ArrivalsCov | Quantity::GoodputShare | Quantity::VisitsSuccess
+        );
+        matches!(threshold.bound, Bound::Above(_) | Bound::AtLeast(_)) && !falls
     };
     match objective.thresholds().iter().find(from_below) {
         Some(threshold) => Err(Error::NotBrokenByLoad(threshold.to_string())),

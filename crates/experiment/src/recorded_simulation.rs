@@ -4,11 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use offered_base::{Instant, Nanos};
-use offered_events::{Event, Note, Outcome};
-use offered_schedule::{After, Launch};
+use offered_events::{Event, Note, Outcome, Recording};
+use offered_schedule::{After, Launch, Sessions};
 use offered_simulate::drive::SimulationObserver;
 use offered_simulate::{Job, SimulationResult, Stop, simulate};
 use offered_store::{EndCondition, RunKind, RunRecord, Writer};
+use offered_verify::{Criteria, Verdict, verify};
 use offered_workload::Workload;
 
 use crate::Error;
@@ -28,8 +29,8 @@ pub fn simulate_into(
     out: &Path,
 ) -> Result<SimulationResult, Error> {
     let writer = Writer::create(out, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
-    let writer = writer.with_scenarios(workload.scenario_names());
-    let mut events = EventWriter { writer, batch: Vec::new(), failed: None };
+    let writer = writer.with_scenarios(workload.scenario_names()).with_flow_steps(workload.place_names());
+    let mut events = EventWriter { writer, sessions: workload.sessions(), batch: Vec::new(), failed: None };
     let answer = match simulate(workload, stop, Some(&mut events)) {
         Ok(answer) => answer,
         Err(wrong) => {
@@ -48,20 +49,29 @@ pub fn simulate_into(
     Ok(answer)
 }
 
+/// Simulates `workload` for its duration, and verifies the recording.
+///
+/// # Errors
+/// The workload cannot be simulated.
+pub(crate) fn simulated(workload: &Workload, path: String) -> Result<(Recording, Verdict), Error> {
+    let mut events = EventCollector { events: Vec::new(), sessions: workload.sessions() };
+    simulate(workload, Stop::Duration, Some(&mut events))?;
+    let recording = Recording::of_run(events.events, workload.labels());
+    let verdict = verify(&recording, &Criteria { path, ..Criteria::from_workload(workload, 1.0) })?;
+    Ok((recording, verdict))
+}
+
 /// Writes events in batches.
-struct EventWriter {
+struct EventWriter<'a> {
     writer: Writer,
+    sessions: &'a Sessions,
     batch: Vec<Event>,
     failed: Option<offered_store::Error>,
 }
 
 const BATCH: usize = 10_000;
 
-impl EventWriter {
-    fn push(&mut self, launch: Launch, class: u16, done: Instant, outcome: Outcome) -> ControlFlow<()> {
-        self.record(event(launch, class, done, outcome))
-    }
-
+impl EventWriter<'_> {
     fn record(&mut self, event: Event) -> ControlFlow<()> {
         self.batch.push(event);
         if self.batch.len() < BATCH {
@@ -83,7 +93,7 @@ impl EventWriter {
 }
 
 /// The event of a request that was sent at its scheduled time.
-fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
+fn event(sessions: &Sessions, launch: Launch, class: u16, (done, outcome): (Instant, Outcome), after: After) -> Event {
     let answered = outcome == Outcome::Ok;
     Event {
         sent: Some(launch.intended),
@@ -94,50 +104,53 @@ fn event(launch: Launch, class: u16, done: Instant, outcome: Outcome) -> Event {
         label: class,
         outcome,
         status: if answered { 200 } else { 0 },
+        visit: sessions.position(launch, after.ends_visit()),
         ..Event::at(launch.intended)
     }
 }
 
 /// Collects the events of a simulation in memory.
-#[derive(Default)]
-pub(crate) struct EventCollector(pub(crate) Vec<Event>);
+struct EventCollector<'a> {
+    events: Vec<Event>,
+    sessions: &'a Sessions,
+}
 
-impl SimulationObserver for EventCollector {
+impl SimulationObserver for EventCollector<'_> {
     fn arrived(&mut self, _: Instant) {}
 
-    fn rejected(&mut self, launch: Launch, class: u16, _: After) {
-        self.0.push(event(launch, class, launch.intended, Outcome::Refused));
+    fn rejected(&mut self, launch: Launch, class: u16, after: After) {
+        self.events.push(event(self.sessions, launch, class, (launch.intended, Outcome::Refused), after));
     }
 
-    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
-        self.0.push(event(launch, job.class, now, Outcome::Ok));
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
+        self.events.push(event(self.sessions, launch, job.class, (now, Outcome::Ok), after));
         ControlFlow::Continue(())
     }
 
     fn attempt(&mut self, event: &Event) {
-        self.0.push(event.clone());
+        self.events.push(event.clone());
     }
 
     fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
-        self.0.push(event.clone());
+        self.events.push(event.clone());
         ControlFlow::Continue(())
     }
 
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
-        self.0.push(event(launch, class, now, Outcome::Cut));
+        self.events.push(event(self.sessions, launch, class, (now, Outcome::Cut), After::TooLate));
     }
 }
 
-impl SimulationObserver for EventWriter {
+impl SimulationObserver for EventWriter<'_> {
     fn arrived(&mut self, _: Instant) {}
 
-    fn rejected(&mut self, launch: Launch, class: u16, _: After) {
+    fn rejected(&mut self, launch: Launch, class: u16, after: After) {
         // A write error is stored and stops the simulation at the next completion.
-        let _ = self.push(launch, class, launch.intended, Outcome::Refused);
+        let _ = self.record(event(self.sessions, launch, class, (launch.intended, Outcome::Refused), after));
     }
 
-    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, _: After) -> ControlFlow<()> {
-        self.push(launch, job.class, now, Outcome::Ok)
+    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
+        self.record(event(self.sessions, launch, job.class, (now, Outcome::Ok), after))
     }
 
     fn attempt(&mut self, event: &Event) {
@@ -149,6 +162,6 @@ impl SimulationObserver for EventWriter {
     }
 
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
-        let _ = self.push(launch, class, now, Outcome::Cut);
+        let _ = self.record(event(self.sessions, launch, class, (now, Outcome::Cut), After::TooLate));
     }
 }

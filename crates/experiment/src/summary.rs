@@ -17,7 +17,7 @@ use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
     AttemptStats, Check, GeneratorError, Measurements, OnTheWire, Pages, Pattern, RequestStats, Sessions, Stability,
-    ThresholdResult, TokenMetrics, Validity, Verdict, Warning,
+    ThresholdResult, TokenMetrics, Validity, Verdict, VisitStats, Warning,
 };
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,7 @@ pub(crate) fn measurements<'a>(
     Measurements::new(recording, &verdict.gaps, &verdict.window, counted)
         .with_pages(workload.pages())
         .with_scenarios(workload.scenarios(), &verdict.scenarios)
+        .with_flows(workload.flows().map(std::sync::Arc::as_ref))
         .with_checks(workload.checks())
         .with_goodput(workload.goodput())
 }
@@ -106,6 +107,9 @@ pub struct Summary {
     /// First attempts, retries and goodput, if requests were sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<AttemptStats>,
+    /// Visits: how many succeeded, their times by flow, and requests by step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<VisitStats>,
     /// Load times of pages with embedded objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
@@ -300,6 +304,7 @@ impl Summary {
             rows: totals.rows,
             on_the_wire: verdict.on_the_wire.unwrap_or_default(),
             attempts: verdict.attempts.clone(),
+            visits: verdict.visits.clone(),
             pages: Pages::of(recording, workload.counted(), &workload.pages())?,
             duration_s: done.threads.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy_shares: done.threads.iter().map(offered_run::ThreadStats::busy_share).collect(),

@@ -160,6 +160,9 @@ fn output(run: &Run) -> String {
             "{label}: {requests} requests, {ok} ok, {failed} failed; response time of successes in ms: p50 {p50}, p95 {p95}, p99 {p99}, max {max}"
         );
     }
+    if let Some(visits) = &run.verdict.visits {
+        let _ = writeln!(text, "visits: {}", visits.text());
+    }
     for (status, n) in &run.verdict.statuses {
         let _ = writeln!(text, "status {status}: {n} responses");
     }

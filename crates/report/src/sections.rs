@@ -17,6 +17,7 @@ pub(crate) mod test_setup;
 mod times;
 mod twin;
 pub(crate) mod verdict;
+pub(crate) mod visits;
 
 use offered_verify::TimeStats;
 
@@ -56,6 +57,7 @@ fn of_run(run: &Run) -> Vec<Section> {
         scenarios::section(run),
         failures::section(run),
         warnings(run),
+        visits::section(run),
         attempts::section(run),
         policies::section(run),
     ];

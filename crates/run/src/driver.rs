@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
-use offered_schedule::{After, Agenda, Launch, Visit};
+use offered_schedule::{Agenda, Launch, Sessions, Visit};
 use offered_workload::attempts::{AttemptTracker, Resend};
 use offered_workload::{Late, Mix};
 
@@ -50,6 +50,8 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) abort: &'a AtomicBool,
     pub(crate) live: &'a LiveCounters,
     pub(crate) sink: &'a mut dyn Sink,
+    /// Decide which requests belong to visits.
+    pub(crate) sessions: &'a Sessions,
     /// The position in its flow of each session with a request in flight; `None` in a workload without flows.
     pub(crate) positions: Option<HashMap<u64, (u16, Visit)>>,
     /// Retries and impatient users; `None` in a workload without.
@@ -176,7 +178,7 @@ impl<T: Transport> Driver<'_, T> {
 
     /// Processes the events that have arrived: advances their sessions, updates the counters, fills the batch.
     fn process_events(&mut self, now: Instant, state: &mut LoopState) {
-        for event in state.new_events.drain(..) {
+        for mut event in state.new_events.drain(..) {
             if T::HAS_OBJECTS && event.object > 0 {
                 state.page_done = state.page_done.max(event.done.unwrap_or_default());
                 state.batch.push(event);
@@ -195,16 +197,17 @@ impl<T: Transport> Driver<'_, T> {
                 _ => Nanos::ZERO,
             };
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
-            let after = if self.transport.ends_session(&event, self.mix.on_failure(place)) || gave_up {
+            let after = if gave_up || self.transport.ends_session(&event, self.mix.on_failure(place)) {
                 self.agenda.broken_off(launch, done + pause)
             } else {
                 let transport = &self.transport;
                 self.agenda.decided(launch, done + pause, &mut |number| transport.decide(number, &event))
             };
             // A session that starts again begins without cookies and connections.
-            if after != After::Returns {
+            if !after.is_same_visitor() {
                 self.transport.close_session(event.session);
             }
+            event.visit = self.sessions.position(launch, after.ends_visit());
             state.counts.in_flight -= 1;
             if state.counts.ok + state.counts.failed == 0 && event.outcome != Outcome::Unsent {
                 self.live.record_first(&event);
@@ -229,11 +232,15 @@ impl<T: Transport> Driver<'_, T> {
     fn report_in_flight(&mut self, now: Instant, state: &mut LoopState) {
         let since = now.earlier(LONG_RUNNING);
         for _ in 0..MAX_REPORTED_PER_ITERATION {
-            let Some(launch) = self.transport.in_flight_since(since) else { break };
+            let Some(mut event) = self.transport.in_flight_since(since) else { break };
             if state.long_running.is_empty() {
                 state.long_running_since = now;
             }
-            state.long_running.push(launch);
+            let Event { intended, session, step, .. } = event;
+            let position = self.positions.as_ref().and_then(|positions| positions.get(&session));
+            let (place, visit) = position.copied().unwrap_or_default();
+            event.visit = self.sessions.position(Launch { intended, session, step, place, visit }, false);
+            state.long_running.push(event);
         }
         if state.long_running.len() >= BATCH
             || (!state.long_running.is_empty() && state.long_running_since.until(now) >= MAX_BATCH_AGE)

@@ -500,6 +500,7 @@ impl Generator {
             abort: &self.abort,
             live: &self.live[usize::from(thread)],
             sink,
+            sessions: self.workload.sessions(),
             positions: self.workload.flows().map(|_| HashMap::new()),
             attempts: AttemptTracker::new(&self.workload, workers),
         };

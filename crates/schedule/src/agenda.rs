@@ -27,14 +27,28 @@ use offered_base::time::{Instant, Nanos};
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It makes another request after a think time.
+    /// It makes another request of its visit after a think time.
     Returns,
+    /// It has completed its visit, and begins another one as the same visitor after a think time.
+    Revisits,
     /// Its visit is over, and it begins again as a new visitor after a think time.
     Renewed,
     /// That was its last request.
     Leaves,
-    /// Its next request would be after the end of the run.
+    /// Its visit is cut off: the next request would be after the end of the run, or after its user leaves.
     TooLate,
+}
+
+impl After {
+    /// Whether it has completed its visit.
+    pub const fn ends_visit(self) -> bool {
+        matches!(self, Self::Revisits | Self::Renewed | Self::Leaves)
+    }
+
+    /// Whether the same visitor makes another request.
+    pub const fn is_same_visitor(self) -> bool {
+        matches!(self, Self::Returns | Self::Revisits)
+    }
 }
 
 /// The next requests of one share of a workload, in order of time; ties in order of session.
@@ -386,7 +400,8 @@ impl Agenda {
         let Some(mut next) = next else { return After::Leaves };
         let end = if next.visit.begins() { self.end } else { self.last };
         if next.intended >= end {
-            let Some(ending) = self.ending(launch, done, next) else { return After::TooLate };
+            let cut = if next.visit.begins() { After::Leaves } else { After::TooLate };
+            let Some(ending) = self.ending(launch, done, next) else { return cut };
             next = ending;
         }
         let NextLaunch { intended, place, visit, after } = next;

@@ -380,6 +380,22 @@ impl Flows {
         self.layout.first[step]
     }
 
+    /// The number in [`Flows::steps`] of the step at a place; `None`: there is no such place.
+    pub fn step_number(&self, place: u16) -> Option<usize> {
+        self.places.get(usize::from(place)).map(|step| usize::from(*step))
+    }
+
+    /// The flow of a place; `None`: there is no such place.
+    pub fn flow_at(&self, place: u16) -> Option<&Flow> {
+        self.step_number(place).map(|step| &self.all[usize::from(self.steps[step].flow)])
+    }
+
+    /// The name of the flow and of each step of [`Flows::steps`]: `visitor/look`.
+    pub fn step_names(&self) -> Vec<String> {
+        let name = |step: &Step| format!("{}/{}", self.all[usize::from(step.flow)].name, step.name);
+        self.steps.iter().map(name).collect()
+    }
+
     fn step(&self, place: u16) -> &Step {
         &self.steps[usize::from(self.layout.steps[usize::from(place)])]
     }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
+use crate::launch::Launch;
 use crate::scenarios::Scenarios;
 use crate::trace::{Replay, ReplayMode};
 use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::written_number;
 use offered_distributions::Distribution;
+use offered_events::VisitPosition;
 
 /// The three system models (Schroeder, Wierman and Harchol-Balter, section 2) and the replay of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,13 +88,29 @@ impl Sessions {
         }
     }
 
-    /// Whether sessions make several requests and then end.
-    pub fn end(&self) -> bool {
+    /// The position of a request in its visit, which is over after it if it `ends`; `None` if its session makes no visits: an open arrival, or
+    /// a user without flows.
+    #[inline]
+    pub fn position(&self, launch: Launch, ends: bool) -> Option<VisitPosition> {
+        let Launch { session, place, visit, .. } = launch;
+        self.makes_visits(session).then(|| VisitPosition { number: visit.number() as u16, place, ends })
+    }
+
+    fn makes_visits(&self, session: u64) -> bool {
+        match self {
+            Self::Scenarios(scenarios) => scenarios.all()[scenarios.split(session).0].sessions.have_visits(),
+            _ => self.have_visits(),
+        }
+    }
+
+    /// Whether some of them make visits: they ask several times and end, or walk through flows.
+    pub fn have_visits(&self) -> bool {
         match self {
             Self::PartlyOpen { .. } => true,
+            Self::Closed(closed) => closed.flows().is_some(),
             Self::Replay(replay) => matches!(replay.mode(), ReplayMode::Sessions { .. }),
-            Self::Scenarios(scenarios) => scenarios.all().iter().any(|scenario| scenario.sessions.end()),
-            Self::Open(_) | Self::Closed(_) => false,
+            Self::Scenarios(scenarios) => scenarios.all().iter().any(|scenario| scenario.sessions.have_visits()),
+            Self::Open(_) => false,
         }
     }
 

@@ -20,7 +20,7 @@ impl DisciplineVisitor for Race {
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> f64 {
         let mut agenda = self.workload.agenda(Share::ALL);
         let mut served = SimulatedServer::new(discipline, None);
-        let sessions = self.workload.sessions().end();
+        let sessions = self.workload.sessions().have_visits();
         let counted = StatisticsConfig { servers: 1, classes: 1, sessions, from: Instant::ZERO, until: Instant::MAX };
         let mut statistics = Statistics::new(counted, JOBS);
         let start = thread_cpu_time();

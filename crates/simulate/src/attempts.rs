@@ -232,7 +232,7 @@ impl<'a> Attempts<'a> {
             sink.attempt(event);
         }
         let mut stops = false;
-        for event in ended {
+        for mut event in ended {
             let Some((launch, size)) = self.open.remove(&event.session) else { continue };
             let done = event.done.unwrap_or(event.intended);
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
@@ -247,6 +247,7 @@ impl<'a> Attempts<'a> {
             } else {
                 agenda.completed(launch, done)
             };
+            event.visit = self.workload.sessions().position(launch, after.ends_visit());
             stops |= sink.ended(&event, size, after).is_break();
         }
         stops

@@ -205,7 +205,7 @@ impl DisciplineVisitor for Run<'_, '_> {
         let counted = StatisticsConfig {
             servers: modelled.counted_servers().unwrap_or(1),
             classes: workload.requests().len(),
-            sessions: workload.sessions().end(),
+            sessions: workload.sessions().have_visits(),
             from: counted.start,
             until,
         };

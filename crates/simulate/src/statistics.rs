@@ -50,7 +50,7 @@ pub struct Statistics {
     integrals: TimeIntegrals,
     /// Sum of completion times minus sum of arrival times, modulo 2^128, so that it may be negative in between.
     inside: u128,
-    /// Sessions in progress; `None` where sessions do not end.
+    /// Visits in progress; `None` where sessions make none.
     visits: Option<Visits>,
 }
 
@@ -61,7 +61,7 @@ pub struct StatisticsConfig {
     pub servers: u32,
     /// Number of request classes.
     pub classes: usize,
-    /// Whether sessions make several requests and end.
+    /// Whether sessions make visits: they ask several times and end, or walk through flows.
     pub sessions: bool,
     /// Completions before this instant are excluded.
     pub from: Instant,

@@ -6,6 +6,7 @@
 //! Realistic open Poisson traffic (1,000/s over 2 threads, 4 requests, exponential service, 2 s per part) takes about 17 bytes
 //! per event, including the footer. The test `an_event_takes_few_bytes` keeps it below 24.
 
+mod columns;
 mod footer;
 mod names;
 mod pages;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use offered_base::{Instant, Nanos};
 use offered_events::Columns;
-use offered_events::{Event, Outcome, Reason};
+use offered_events::{Event, Outcome, Reason, VisitPosition};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -34,144 +35,14 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
+use columns::{COLUMNS, ColumnSpec, Field, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS};
 pub(crate) use footer::check as check_footer;
 use names::Names;
 pub(crate) use pages::uncompressed_size;
 use seal::{ChecksumWriter, SEAL, Shared};
 
-/// A column: its name, whether it is nullable, and the field that it stores.
-struct ColumnSpec {
-    name: &'static str,
-    optional: bool,
-    field: Field,
-}
-
-/// The field of an event that a column stores: how to get it and how to set it.
-enum Field {
-    /// 64 bits.
-    Long(fn(&Event) -> u64, fn(&mut Event, u64)),
-    /// A time in ns since the start of the run, or null.
-    Instant(fn(&Event) -> Option<Instant>, fn(&mut Event, Option<Instant>)),
-    /// A duration in ns, or null.
-    Duration(fn(&Event) -> Option<Nanos>, fn(&mut Event, Option<Nanos>)),
-    /// 32 bits.
-    Int(fn(&Event) -> u32, fn(&mut Event, u32)),
-    /// The name of the request.
-    Label,
-    /// The name of the outcome.
-    Outcome,
-    /// Whether the connection had been used before.
-    Reused,
-    /// The reason of a failure.
-    Error,
-    /// The name of the scenario, or null; for other programs, because here the session has it.
-    Scenario,
-    /// This number of a stream, or null.
-    Stream(usize),
-    /// The finish reason of a stream.
-    Finish,
-    /// The gaps of a stream.
-    Gaps,
-}
-
-/// The columns in order. New columns are appended; parts without them are valid.
-static COLUMNS: [ColumnSpec; WITHOUT_STREAMS + streams::COUNT + 2] = [
-    required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
-    optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
-    optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
-    optional("done_ns", Field::Instant(|e| e.done, |e, at| e.done = at)),
-    required("session", Field::Long(|e| e.session, |e, session| e.session = session)),
-    required("step", Field::Int(|e| e.step, |e, step| e.step = step)),
-    required("label", Field::Label),
-    required("outcome", Field::Outcome),
-    required("status", Field::Int(|e| e.status.into(), |e, status| e.status = status as u16)),
-    required("bytes_out", Field::Long(|e| e.bytes_out, |e, bytes| e.bytes_out = bytes)),
-    required("bytes_in", Field::Long(|e| e.bytes_in, |e, bytes| e.bytes_in = bytes)),
-    required("worker", Field::Int(|e| e.worker.into(), |e, worker| e.worker = worker as u16)),
-    required("connection", Field::Int(|e| e.connection, |e, connection| e.connection = connection)),
-    required("reused", Field::Reused),
-    optional("error", Field::Error),
-    optional("handshake_ns", Field::Duration(|e| e.handshake, |e, took| e.handshake = took)),
-    required("object", Field::Int(|e| e.object.into(), |e, object| e.object = object as u16)),
-    optional("waited_ns", Field::Duration(|e| e.waited, |e, took| e.waited = took)),
-    required("rows", Field::Long(|e| e.rows, |e, rows| e.rows = rows)),
-    required("redirects", Field::Int(|e| e.redirects.into(), |e, n| e.redirects = n as u16)),
-    required("resends", Field::Int(|e| e.resends.into(), |e, n| e.resends = n as u16)),
-    optional("reading_lateness_ns", Field::Duration(|e| e.reading_lateness, |e, late| e.reading_lateness = late)),
-    optional("done_lateness_ns", Field::Duration(|e| e.done_lateness, |e, late| e.done_lateness = late)),
-    required("retries", Field::Int(|e| e.retries.into(), |e, n| e.retries = n as u16)),
-    required("attempt", Field::Int(|e| e.attempt.into(), |e, n| e.attempt = n as u16)),
-    optional("scenario", Field::Scenario),
-    streams::column(0),
-    streams::column(1),
-    streams::column(2),
-    streams::column(3),
-    streams::column(4),
-    streams::column(5),
-    streams::column(6),
-    streams::column(7),
-    streams::column(8),
-    streams::column(9),
-    streams::column(10),
-    streams::column(11),
-    streams::column(12),
-    streams::column(13),
-    optional("finish", Field::Finish),
-    optional("gaps_us", Field::Gaps),
-];
-
-/// Number of columns in a part without streams.
-const WITHOUT_STREAMS: usize = 26;
-
-/// This many columns, the first ones, are in every part.
-const REQUIRED_COLUMNS: usize = 15;
-
 /// The footer key of the start of the run, in nanoseconds since the Unix epoch.
 const STARTED: &str = "offered.started_unix_ns";
-
-/// The columns of [`Columns::Key`].
-const KEY_COLUMNS: [&str; 8] = ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object", "attempt"];
-/// The columns that [`Columns::Response`] adds.
-const RESPONSE_COLUMNS: [&str; 8] =
-    ["first_byte_ns", "done_ns", "session", "status", "bytes_in", "reading_lateness_ns", "done_lateness_ns", "retries"];
-
-const fn required(name: &'static str, field: Field) -> ColumnSpec {
-    ColumnSpec { name, optional: false, field }
-}
-
-const fn optional(name: &'static str, field: Field) -> ColumnSpec {
-    ColumnSpec { name, optional: true, field }
-}
-
-impl ColumnSpec {
-    /// The declaration in a Parquet schema.
-    fn declaration(&self) -> String {
-        let (physical, logical) = match self.field {
-            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Stream(_) => ("int64", ""),
-            Field::Int(..) => ("int32", ""),
-            Field::Label | Field::Outcome | Field::Error | Field::Scenario | Field::Finish | Field::Gaps => {
-                ("binary", " (string)")
-            }
-            Field::Reused => ("boolean", ""),
-        };
-        let optional = if self.optional { "optional" } else { "required" };
-        format!("{optional} {physical} {}{logical};", self.name)
-    }
-
-    /// Whether the column is about streams.
-    fn is_of_streams(&self) -> bool {
-        matches!(self.field, Field::Stream(_) | Field::Finish | Field::Gaps)
-    }
-
-    /// Whether the column is delta-encoded, for numbers that differ little from their neighbours. Other columns repeat few values and use
-    /// dictionaries.
-    fn is_number(&self) -> bool {
-        matches!(
-            self.field,
-            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Int(..) | Field::Stream(_)
-        )
-    }
-}
 
 /// Number of rows written or read at once.
 const PIECE: usize = 1024;
@@ -193,8 +64,8 @@ pub(crate) fn now_and_then(pause: &mut dyn FnMut()) -> impl FnMut(usize) {
 }
 
 /// The Parquet schema of these columns.
-fn schema(columns: &[ColumnSpec]) -> TypePtr {
-    let declarations: String = columns.iter().map(ColumnSpec::declaration).collect();
+fn schema(columns: &[&ColumnSpec]) -> TypePtr {
+    let declarations: String = columns.iter().map(|column| column.declaration()).collect();
     Arc::new(
         parse_message_type(&format!("message event {{ {declarations} }}")).expect("the columns above are well-formed"),
     )
@@ -220,11 +91,13 @@ pub(crate) struct PartContext<'a> {
     pub labels: &'a [String],
     /// The names of the scenarios; empty for a workload with one load only.
     pub scenarios: &'a [String],
+    /// The names of flow and step, by [place](offered_events::VisitPosition::place); empty without flows.
+    pub flow_steps: &'a [String],
     /// The instant from which the times of events count, since the Unix epoch; `None` if it is unknown or the clock is virtual.
     pub started: Option<Nanos>,
 }
 
-/// Writes `batches` of events as one Parquet file. Calls `pause` for each [`PIECE`] that is searched for streams, and after each one of a
+/// Writes `batches` of events as one Parquet file. Calls `pause` for each [`PIECE`] that is searched for streams and visits, and after each one of a
 /// column, about 15 us of work, with the total number of calls of the search or of the columns.
 pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     out: W,
@@ -233,32 +106,38 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
-    let has_streams = pieces.iter().any(|piece| {
+    let (mut has_streams, mut has_visits) = (false, false);
+    for piece in &pieces {
         pause(pieces.len());
-        piece.iter().any(|event| event.stream.is_some())
-    });
-    let columns = if has_streams { &COLUMNS[..] } else { &COLUMNS[..WITHOUT_STREAMS] };
-    write_columns(columns, properties(), out, batches, context, pause)
+        has_streams = has_streams || piece.iter().any(|event| event.stream.is_some());
+        has_visits = has_visits || piece.iter().any(|event| event.visit.is_some());
+        if has_streams && has_visits {
+            break;
+        }
+    }
+    let is_used = |kind: &&ColumnSpec| (has_streams || !kind.is_of_streams()) && (has_visits || !kind.is_of_visits());
+    let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(is_used).collect();
+    write_columns(&columns, properties(), out, batches, context, pause)
 }
 
 fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
-    columns: &[ColumnSpec],
+    columns: &[&ColumnSpec],
     properties: WriterPropertiesBuilder,
     out: W,
     batches: &[B],
-    PartContext { labels, scenarios, started }: PartContext,
+    PartContext { labels, scenarios, flow_steps, started }: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
     let names = |of: &[String]| of.iter().map(|name| ByteArray::from(name.as_str())).collect::<Vec<_>>();
-    let (names, scenarios) = (names(labels), names(scenarios));
+    let names = [labels, scenarios, flow_steps].map(names);
     let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
     let pauses = pieces.len() * columns.len();
     let pause = &mut || pause(pauses);
     for group in pieces.chunks(ROW_GROUP) {
         let mut rows = RowGroupColumns { rows: file.next_row_group()?, pieces: group, pause };
         for column in columns {
-            rows.put(column, &names, &scenarios)?;
+            rows.put(column, &names)?;
         }
         rows.rows.close()?;
     }
@@ -281,7 +160,7 @@ struct RowGroupColumns<'a, W: Write> {
 
 impl<W: Write + Send> RowGroupColumns<'_, W> {
     /// Writes the next column.
-    fn put(&mut self, kind: &ColumnSpec, names: &[ByteArray], scenarios: &[ByteArray]) -> Result<()> {
+    fn put(&mut self, kind: &ColumnSpec, [names, scenarios, flow_steps]: &[Vec<ByteArray>; 3]) -> Result<()> {
         match &kind.field {
             Field::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
             Field::Instant(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
@@ -301,6 +180,10 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
             Field::Scenario => self.some::<ByteArrayType>(|e| {
                 scenarios.get(e.session.checked_rem(scenarios.len() as u64)? as usize).cloned()
             }),
+            Field::Visit => self.some::<Int32Type>(|e| e.visit.map(|visit| visit.number.into())),
+            Field::Place => self.each::<Int32Type>(|e| e.visit.map_or(0, |visit| visit.place.into())),
+            Field::VisitEnd => self.each::<BoolType>(|e| e.visit.is_some_and(|visit| visit.ends)),
+            Field::FlowStep => self.some::<ByteArrayType>(|e| flow_steps.get(usize::from(e.visit?.place)).cloned()),
             Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
             Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
             Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
@@ -373,19 +256,23 @@ fn scan_groups<R: ChunkReader + 'static>(
             "its {length} bytes become {size} after decompression; it is not from offered"
         )));
     }
-    let (found, ours) = (file.metadata().file_metadata(), schema(&COLUMNS));
+    let found = file.metadata().file_metadata();
+    let ours = schema(&COLUMNS.iter().collect::<Vec<_>>());
     let names = |schema: &parquet::schema::types::Type| -> Vec<(String, parquet::basic::Type)> {
         let fields = schema.get_fields().iter().filter(|field| field.is_primitive());
         fields.map(|field| (field.name().to_owned(), field.get_physical_type())).collect()
     };
     let (columns, ours) = (names(found.schema()), names(&ours));
-    if columns.len() < REQUIRED_COLUMNS || !ours.starts_with(&columns) {
+    let kinds: Option<Vec<&ColumnSpec>> =
+        columns.iter().map(|column| Some(&COLUMNS[ours.iter().position(|known| known == column)?])).collect();
+    let kinds = kinds.filter(|_| columns.starts_with(&ours[..REQUIRED_COLUMNS]));
+    let Some(kinds) = kinds else {
         return Err(ParquetError::General(
             "its columns are not those of a run (intended_ns sent_ns ... error); give a run directory, or its \
              events/part-*.parquet"
                 .to_owned(),
         ));
-    }
+    };
     let seal = found.key_value_metadata().into_iter().flatten().find(|pair| pair.key == SEAL);
     if let Some(seal) = seal {
         seal::check(&*part, seal.value.as_deref().unwrap_or_default())?;
@@ -398,7 +285,7 @@ fn scan_groups<R: ChunkReader + 'static>(
         }
         Columns::Key => KEY_COLUMNS.contains(&kind.name),
     };
-    let columns: Vec<_> = COLUMNS[..columns.len()].iter().enumerate().filter(|(_, kind)| is_requested(kind)).collect();
+    let columns: Vec<_> = kinds.into_iter().enumerate().filter(|(_, kind)| is_requested(kind)).collect();
     let mut events = Vec::new();
     for group in 0..file.num_row_groups() {
         scan_group(&*file.get_row_group(group)?, &columns, &mut events, labels, visit)?;
@@ -485,7 +372,17 @@ impl ColumnSpec {
                 let text = |why: &ByteArray| Reason::read(&String::from_utf8_lossy(bounded(why.data())));
                 e.error = why.map(text);
             }),
-            (Field::Scenario, ByteArrayColumnReader(reader)) => each(reader, events, |_, _| ()),
+            (Field::Scenario | Field::FlowStep, ByteArrayColumnReader(reader)) => each(reader, events, |_, _| ()),
+            // The first of the columns about visits decides whether there is a position.
+            (Field::Visit, Int32ColumnReader(reader)) => each(reader, events, |e, n| {
+                e.visit = n.map(|&n| VisitPosition { number: n as u16, ..VisitPosition::default() });
+            }),
+            (Field::Place, Int32ColumnReader(reader)) => each(reader, events, |e, n| {
+                e.visit.iter_mut().for_each(|visit| visit.place = n.map_or(0, |&n| n as u16));
+            }),
+            (Field::VisitEnd, BoolColumnReader(reader)) => each(reader, events, |e, ends| {
+                e.visit.iter_mut().for_each(|visit| visit.ends = ends.is_some_and(|&ends| ends));
+            }),
             _ => Err(ParquetError::General(format!("its column {} has another type", self.name))),
         }
     }

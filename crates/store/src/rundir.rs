@@ -40,6 +40,8 @@ pub struct Writer {
     labels: Vec<String>,
     /// The names of the scenarios; empty for a workload with one load only.
     scenarios: Vec<String>,
+    /// The names of flow and step of each place; empty without flows.
+    flow_steps: Vec<String>,
     /// When the run started, since the Unix epoch.
     started: Option<Nanos>,
     /// The events of the next parts.
@@ -85,6 +87,7 @@ impl Writer {
             path: path.to_owned(),
             labels,
             scenarios: Vec::new(),
+            flow_steps: Vec::new(),
             started: None,
             backlog: Backlog::new(),
             in_flight: InFlightWriter::new(path),
@@ -97,6 +100,12 @@ impl Writer {
     #[must_use]
     pub fn with_scenarios(self, scenarios: Vec<String>) -> Self {
         Self { scenarios, ..self }
+    }
+
+    /// Writes the name of its flow and step with each event of a visit, by [place](offered_events::VisitPosition::place).
+    #[must_use]
+    pub fn with_flow_steps(self, flow_steps: Vec<String>) -> Self {
+        Self { flow_steps, ..self }
     }
 
     /// Removes the directory with all content, after a failure.
@@ -145,8 +154,8 @@ impl Writer {
             self.failed = placed.is_err();
             placed?;
         }
-        let context = PartContext { labels: &self.labels, scenarios: &self.scenarios, started: self.started };
-        let Self { path, backlog, in_flight, pause, .. } = self;
+        let Self { path, labels, scenarios, flow_steps, started, backlog, in_flight, pause, .. } = self;
+        let context = PartContext { labels, scenarios, flow_steps, started: *started };
         backlog.during(&path.join(files::IN_FLIGHT), || in_flight.write(context, pause))
     }
 
@@ -154,8 +163,8 @@ impl Writer {
     fn write_part(&mut self) -> Result<(), Error> {
         let batches = self.backlog.first(Self::MAX_EVENTS_PER_PART);
         let path = self.path.join(files::part(self.backlog.parts()));
-        let context = PartContext { labels: &self.labels, scenarios: &self.scenarios, started: self.started };
-        let Self { backlog, pause, .. } = self;
+        let Self { labels, scenarios, flow_steps, started, backlog, pause, .. } = self;
+        let context = PartContext { labels, scenarios, flow_steps, started: *started };
         backlog.during(&path, || {
             write_complete(&path, |file| {
                 part::write(file, &batches, context, &mut part::now_and_then(pause)).map_err(io::Error::other)

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::arrivals::{Process, Schedule};
-use offered_schedule::{Population, Sessions, System};
+use offered_schedule::{Flows, Population, Sessions, System};
 use offered_workload::{Generator, Goodput, Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
@@ -66,6 +67,10 @@ pub struct Criteria {
     pub checks: Vec<(String, Vec<String>)>,
     /// The names of the requests that load objects.
     pub pages: Vec<String>,
+    /// Whether sessions make visits.
+    pub have_visits: bool,
+    /// The flows that visits walk through; `None` without flows.
+    pub flows: Option<Arc<Flows>>,
     /// The class of each request that has one: pairs of request name and class name.
     pub classes: Vec<(String, String)>,
     /// The largest 99th percentile of lateness.
@@ -109,6 +114,8 @@ impl Default for Criteria {
             thresholds: Vec::new(),
             checks: Vec::new(),
             pages: Vec::new(),
+            have_visits: false,
+            flows: None,
             classes: Vec::new(),
             late_after: Nanos::from_millis(10),
             closed: false,
@@ -180,6 +187,8 @@ impl Criteria {
             thresholds: workload.thresholds().to_vec(),
             checks: workload.checks(),
             pages: workload.pages(),
+            have_visits: workload.sessions().have_visits(),
+            flows: workload.flows().cloned(),
             classes: workload.classes(),
             ..Self::default()
         }

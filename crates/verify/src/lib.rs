@@ -85,6 +85,7 @@ mod thresholds;
 pub mod token_metrics;
 mod twin;
 mod verdict;
+mod visits;
 mod warnings;
 mod windows;
 mod wire;
@@ -116,6 +117,7 @@ pub use verdict::{
     ReadingLateness, RequestStats, Sessions, SizeStats, Source, Stability, StabilityState, Stalls, ThreadStats,
     TimeStats, Validity, Verdict, Verdicts, Warning, WarningKind, Window,
 };
+pub use visits::{StepStats, TimeSummary, VisitRecord, VisitStats, VisitTimes, VisitTracker};
 pub use wire::OnTheWire;
 
 use std::io;

@@ -1,12 +1,14 @@
 //! Metrics of a run, with confidence intervals: for thresholds, and for curves through several runs.
 
+mod visits;
+
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 
 use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
-use offered_schedule::Scenarios;
+use offered_schedule::{Flows, Scenarios};
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
@@ -39,6 +41,10 @@ pub struct Measurements<'a> {
     is_share: bool,
     /// The scenarios of the run with the verdict on each, as far as they are known.
     scenarios: Option<(&'a Scenarios, &'a [Verdict])>,
+    /// The flows of the run, if it has any.
+    flows: Option<&'a Flows>,
+    /// Only the requests of this step of the flows; `None`: all.
+    step: Option<usize>,
 }
 
 impl<'a> Measurements<'a> {
@@ -63,7 +69,15 @@ impl<'a> Measurements<'a> {
             to,
             is_share: false,
             scenarios: None,
+            flows: None,
+            step: None,
         }
+    }
+
+    /// Adds the flows of the run, so that a metric may be that of a step, or of the visits of a flow.
+    #[must_use]
+    pub fn with_flows(self, flows: Option<&'a Flows>) -> Self {
+        Self { flows, ..self }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
@@ -125,13 +139,18 @@ impl<'a> Measurements<'a> {
     pub fn estimate(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
         let label = match &metric.label {
             None => None,
-            Some(_) if metric.quantity == Quantity::ChecksFailed => None,
-            Some(label) => match self.recording.labels.iter().position(|name| name == label) {
-                None => return self.of_scenario(label, metric),
-                Some(label) => Some(label as u16),
+            Some(_) if metric.quantity == Quantity::ChecksFailed || metric.quantity.is_of_visits() => None,
+            Some(label) => match (self.recording.labels.iter().position(|name| name == label), self.step_of(label)) {
+                (Some(label), _) => Some(label as u16),
+                (None, Some(step)) => {
+                    let of_step = Metric { label: None, ..metric.clone() };
+                    return Measurements { step: Some(step), ..self.clone() }.estimate(&of_step);
+                }
+                (None, None) => return self.of_scenario(label, metric),
             },
         };
         Ok(match metric.quantity {
+            quantity if quantity.is_of_visits() => self.estimate_of_visits(metric)?,
             Quantity::Response(statistic) => self.times_with_failures(Event::response, label)?.estimate(statistic),
             Quantity::ResponseOk(statistic) => self.successful_times(Event::response, label)?.estimate(statistic),
             Quantity::Service(statistic) => self.times_with_failures(Event::service, label)?.estimate(statistic),
@@ -265,7 +284,7 @@ impl<'a> Measurements<'a> {
     /// Passes every request of the label, or of all labels, to `see`.
     fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.recording.events.each_response(|event| {
-            if label.is_none_or(|label| event.label == label) {
+            if label.is_none_or(|label| event.label == label) && self.is_of_step(event) {
                 see(event);
             }
         })
@@ -276,7 +295,7 @@ impl<'a> Measurements<'a> {
     fn each_page(&self, label: Option<u16>, mut see: impl FnMut(usize, &Event, &[Object])) -> io::Result<()> {
         let labels = pages::labels(self.recording, &self.pages)?;
         pages::each(self.recording, &labels, |page, objects| {
-            let wanted = label.is_none_or(|label| page.label == label);
+            let wanted = label.is_none_or(|label| page.label == label) && self.is_of_step(page);
             if let Some(part) = self.part(page.intended).filter(|_| wanted) {
                 see(part, page, objects);
             }

@@ -72,12 +72,22 @@ impl RequestCounter {
         if event.status > 0 {
             *self.statuses.entry(event.status).or_default() += 1;
         }
-        let label = usize::from(event.label);
+        self.add_to(usize::from(event.label), event);
+    }
+
+    /// Adds a scheduled request to the row of this number, instead of that of its label.
+    pub(crate) fn add_to(&mut self, label: usize, event: &Event) {
         self.all.add(event.outcome);
         self.by_label.get_mut(label).into_iter().for_each(|ill| ill.add(event.outcome));
         if let Some(response) = event.response().filter(|_| event.outcome == Outcome::Ok) {
             self.successful.add(label, response.0);
         }
+    }
+
+    /// One row per number, without names.
+    pub(crate) fn by_number(self) -> Vec<RequestStats> {
+        let good = self.successful.sorted();
+        self.by_label.into_iter().enumerate().map(|(number, ill)| ill.request("", good.group(number))).collect()
     }
 
     /// One row per label with scheduled requests, sorted by label, then `Total`; and the number of responses by HTTP

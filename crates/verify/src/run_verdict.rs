@@ -33,6 +33,7 @@ use crate::verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, ReadingLateness,
     RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
+use crate::visits::VisitStats;
 use crate::wire::OnTheWire;
 use crate::{by_threads, clocks, judge, lateness, poisson, policies, scheduling, warnings, windows};
 
@@ -404,6 +405,10 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         statuses: measured.statuses,
         on_the_wire: OnTheWire::of(scope.recording)?,
         attempts: measured.attempts,
+        visits: match criteria.have_visits {
+            true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_deref())?,
+            false => None,
+        },
         stability: measured.stability,
         responses: tables.responses,
         failures: tables.failures,

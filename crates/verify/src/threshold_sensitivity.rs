@@ -49,7 +49,7 @@ impl ThresholdSensitivity {
         };
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
         let scenarios = criteria.scenarios.as_ref().and_then(ScenarioCriteria::scenarios);
-        let measurements = measurements.with_scenarios(scenarios, &[]);
+        let measurements = measurements.with_scenarios(scenarios, &[]).with_flows(criteria.flows.as_deref());
         let measurements = measurements.with_checks(criteria.checks.clone()).with_goodput(criteria.goodput);
         let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
         for threshold in criteria.thresholds.iter().filter(is_checked) {
@@ -122,6 +122,11 @@ fn possible_range(
             let failed = bunched && value.is_infinite();
             if failed { 0.0 } else { (value - twice * late).max(0.0) }
         }
+        Quantity::Visit(statistic) | Quantity::VisitDuration(statistic) => {
+            let punctual = measurements.punctual_visits(&threshold.metric, statistic)?;
+            let failed = bunched && value.is_infinite();
+            punctual.filter(|_| !failed).map_or(0.0, |estimate| estimate.value)
+        }
         // The first token waits for the request to be sent, and late reading does not change its arrival.
         Quantity::Ttft(statistic) => {
             let late = of(Quantity::Lateness(statistic))?.unwrap_or(0.0).max(0.0);
@@ -134,7 +139,7 @@ fn possible_range(
                 value
             }
         }
-        Quantity::GoodputShare => {
+        Quantity::GoodputShare | Quantity::VisitsSuccess => {
             return Ok(Some([if fewer { 0.0 } else { value }, if bunched { 1.0 } else { value }]));
         }
         // Stronger bunching might have made any of the requests fail.

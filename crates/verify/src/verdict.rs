@@ -22,6 +22,7 @@ use crate::policies::Policy;
 use crate::thresholds::ThresholdResult;
 use crate::token_metrics::TokenMetrics;
 use crate::twin::Twin;
+use crate::visits::VisitStats;
 use crate::wire::OnTheWire;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
 pub use warning_kind::WarningKind;
@@ -57,6 +58,9 @@ pub struct Verdict {
     /// First attempts, retries and goodput. `None` if no request was sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<AttemptStats>,
+    /// Visits: how many succeeded, their times by flow, and requests by step. `None` if the workload makes none, or if they are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visits: Option<VisitStats>,
     /// Whether completions follow arrivals. `None` if no request was sent or if completion times are unknown.
     pub stability: Option<Stability>,
     /// Response times (done - scheduled) of successful requests, one row per label, then `Total`.

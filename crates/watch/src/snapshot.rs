@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use offered_base::count;
 use offered_events::Outcome;
-use offered_verify::{Pattern, ThresholdResult, Validity};
+use offered_verify::{Pattern, ThresholdResult, Validity, VisitRecord};
 use serde::{Serialize, Serializer};
 
 use crate::totals::Totals;
@@ -35,6 +36,8 @@ pub struct Snapshot {
     pub in_flight: u64,
     /// Number of retries of ended requests.
     pub retries: u64,
+    /// Visits that began in the analysed time and have ended; `null` if the workload makes no visits.
+    pub visits: Option<LiveVisits>,
     /// Results by request of the workload, in the analysed time so far, the most frequent first; at most [`Snapshot::MAX_REQUESTS`]. If there are
     /// several, the last row is their `Total`.
     pub by_request: Vec<LiveRequest>,
@@ -72,6 +75,30 @@ pub struct Snapshot {
     /// Totals for metrics, if enabled.
     #[serde(skip)]
     pub totals: Option<Arc<Totals>>,
+}
+
+/// Number of visits that have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LiveVisits {
+    /// Successful visits: all of their requests succeeded.
+    pub ok: u64,
+    /// Visits with a failed request.
+    pub failed: u64,
+}
+
+impl LiveVisits {
+    pub(crate) fn add(&mut self, visit: &VisitRecord) {
+        match visit.outcome {
+            Outcome::Ok => self.ok += 1,
+            Outcome::Cut => {}
+            _ => self.failed += 1,
+        }
+    }
+
+    /// `1,204 ok, 3 failed`.
+    pub fn text(&self) -> String {
+        format!("{} ok, {} failed", count(self.ok), count(self.failed))
+    }
 }
 
 /// Results of one request of the workload so far.

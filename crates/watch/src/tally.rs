@@ -11,14 +11,15 @@ use offered_schedule::Sessions;
 use offered_stats::cov::exponential_interval;
 use offered_stats::growth::growth;
 use offered_verify::{
-    CheckResult, Criteria, InterimStats, ObjectJoiner, Pattern, PercentileError, ThresholdResult, interim_verdict,
+    CheckResult, Criteria, InterimStats, Object, ObjectJoiner, Pattern, PercentileError, ThresholdResult, VisitTracker,
+    interim_verdict, page_response,
 };
 use offered_workload::retry::{Backoff, Retry, RetryPolicies};
 use offered_workload::{Target, Workload};
 
 use crate::gaps::Gaps;
 
-use crate::snapshot::{Growth, LiveRequest, LiveStats, Phase, Snapshot};
+use crate::snapshot::{Growth, LiveRequest, LiveStats, LiveVisits, Phase, Snapshot};
 use crate::threshold_tracker::ThresholdTracker;
 use crate::times::{RECENT, Ring, Services, Times};
 use crate::totals::Totals;
@@ -75,6 +76,9 @@ pub struct Tally {
     requests: Vec<(String, Times, u64, u64)>,
     trackers: Vec<ThresholdTracker>,
     joined: ObjectJoiner,
+    visits: VisitTracker,
+    /// Visits that have ended; `None` if there are none.
+    ended_visits: Option<LiveVisits>,
     /// Totals for metrics, if enabled.
     totals: Option<Arc<Totals>>,
     /// The first failed threshold that ends the run, with its value at that time.
@@ -117,8 +121,11 @@ impl Tally {
                 &workload.pages(),
                 &workload.checks(),
                 workload.goodput(),
+                workload.flows(),
             ),
             joined: ObjectJoiner::default(),
+            visits: VisitTracker::default(),
+            ended_visits: workload.sessions().have_visits().then(LiveVisits::default),
             totals: None,
             failed_threshold: None,
             in_flight: Vec::new(),
@@ -152,6 +159,7 @@ impl Tally {
                 *self.statuses.entry(event.status).or_default() += 1;
             }
             self.ring.add(event);
+            self.add_to_visit(event, &objects);
             if !self.analysed.contains(&event.intended) {
                 continue;
             }
@@ -176,6 +184,18 @@ impl Tally {
                 self.sent.insert(sent.0);
             }
         }
+    }
+
+    /// Adds a request to its visit, which may end with it.
+    fn add_to_visit(&mut self, event: &Event, objects: &[Object]) {
+        let Some(ended) = self.ended_visits.as_mut().filter(|_| event.visit.is_some()) else { return };
+        let (analysed, trackers) = (&self.analysed, &mut self.trackers);
+        self.visits.add(event, page_response(event, objects), &mut |visit| {
+            if analysed.contains(&visit.begins) {
+                ended.add(visit);
+                trackers.iter_mut().for_each(|tracker| tracker.add_visit(visit));
+            }
+        });
     }
 
     /// The figures at `now`. `live` are the current counts of the generator; `stopping` is true once the run was stopped.
@@ -236,6 +256,7 @@ impl Tally {
             unsent: live.unsent,
             in_flight: live.in_flight,
             retries: self.retries,
+            visits: self.ended_visits,
             outcomes: Outcome::ALL.iter().map(|o| (*o, self.outcomes[*o as usize])).filter(|o| o.1 > 0).collect(),
             statuses: self.statuses.clone(),
             measured_cov: cov,

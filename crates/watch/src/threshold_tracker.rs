@@ -1,11 +1,14 @@
 //! Interim results of thresholds, each with its own running statistic.
 
+use std::sync::Arc;
+
 use hdrhistogram::Histogram;
 use offered_base::{Difference, Nanos};
 use offered_events::{Event, Outcome};
+use offered_schedule::Flows;
 use offered_stats::summary::quantile_at;
-use offered_verify::{Object, ThresholdResult, check_outcomes, page_response, token_metrics};
-use offered_workload::threshold::{Quantity, Statistic, Unit};
+use offered_verify::{Object, ThresholdResult, VisitRecord, check_outcomes, page_response, token_metrics};
+use offered_workload::threshold::{Metric, Quantity, Statistic, Unit};
 use offered_workload::{Goodput, Threshold};
 
 use crate::times::value_at;
@@ -15,6 +18,9 @@ pub(crate) struct ThresholdTracker {
     threshold: Threshold,
     /// Only events with this label; `None`: all events.
     label: Option<u16>,
+    /// Only events of this step of the flows; `None`: all events.
+    step: Option<usize>,
+    flows: Option<Arc<Flows>>,
     /// Times of successful responses in ns, with three significant digits.
     times: Histogram<u64>,
     failed: u64,
@@ -34,29 +40,40 @@ pub(crate) struct ThresholdTracker {
 
 impl ThresholdTracker {
     /// Creates a tracker for each threshold, except thresholds on unknown requests. `labels` are all requests, `pages` those with objects,
-    /// `checks` the names of the checks of those that have any.
+    /// `checks` the names of the checks of those that have any. Thresholds on scenarios have none either.
     pub(crate) fn all(
         thresholds: &[Threshold],
         labels: &[String],
         pages: &[String],
         checks: &[(String, Vec<String>)],
         goodput: Option<Goodput>,
+        flows: Option<&Arc<Flows>>,
     ) -> Vec<Self> {
         let pages: Vec<bool> = labels.iter().map(|label| pages.contains(label)).collect();
         let of_label =
             |label| checks.iter().find(|(name, _)| name == label).map_or_else(Vec::new, |(_, all)| all.clone());
         let checks: Vec<Vec<String>> = labels.iter().map(of_label).collect();
         let tracker = |threshold: &Threshold| {
-            let label = match &threshold.metric.label {
-                None => None,
-                Some(_) if threshold.metric.quantity == Quantity::ChecksFailed => None,
-                Some(label) => Some(labels.iter().position(|name| name == label)? as u16),
+            let Metric { quantity, label } = &threshold.metric;
+            let is_flow = |label: &String| {
+                flows.is_some_and(|flows| flows.flows().iter().any(|flow| flow.name == *label)).then_some((None, None))
+            };
+            let (label, step) = match label {
+                None => (None, None),
+                Some(_) if *quantity == Quantity::ChecksFailed => (None, None),
+                Some(label) if quantity.is_of_visits() => is_flow(label)?,
+                Some(label) => match labels.iter().position(|name| name == label) {
+                    Some(number) => (Some(number as u16), None),
+                    None => (None, Some(flows?.step_names().iter().position(|name| name == label)?)),
+                },
             };
             let times = Histogram::new(3).expect("three digits are allowed");
             let (threshold, pages, checks) = (threshold.clone(), pages.clone(), checks.clone());
             Some(Self {
                 threshold,
                 label,
+                step,
+                flows: flows.cloned(),
                 times,
                 failed: 0,
                 completed: 0,
@@ -74,7 +91,9 @@ impl ThresholdTracker {
 
     /// Adds a request inside the analysed time, with its objects.
     pub(crate) fn add(&mut self, event: &Event, objects: &[Object]) {
-        if self.label.is_some_and(|label| label != event.label) {
+        let step = || self.flows.as_ref()?.step_number(event.visit?.place);
+        let is_other = self.label.is_some_and(|label| label != event.label);
+        if is_other || self.step.is_some_and(|of| step() != Some(of)) {
             return;
         }
         let is_page = self.pages.get(usize::from(event.label)) == Some(&true);
@@ -88,6 +107,7 @@ impl ThresholdTracker {
                 self.add_outcome(event.outcome, page_response(event, objects));
             }
             Quantity::Page(_) | Quantity::PageErrors => {}
+            quantity if quantity.is_of_visits() => {}
             Quantity::ChecksFailed => {
                 let names = self.checks.get(usize::from(event.label)).map_or(&[][..], Vec::as_slice);
                 let name = self.threshold.metric.label.as_deref();
@@ -117,6 +137,20 @@ impl ThresholdTracker {
             }
             Quantity::Service(_) | Quantity::ServiceOk(_) => self.add_outcome(event.outcome, event.service()),
             _ => self.add_outcome(event.outcome, event.response()),
+        }
+    }
+
+    /// Adds a visit that began inside the analysed time.
+    pub(crate) fn add_visit(&mut self, visit: &VisitRecord) {
+        let Metric { quantity, label } = &self.threshold.metric;
+        let time = match quantity {
+            Quantity::Visit(_) | Quantity::VisitsSuccess => visit.response,
+            Quantity::VisitDuration(_) => visit.duration,
+            _ => return,
+        };
+        let flow = || Some(&self.flows.as_ref()?.flow_at(visit.place)?.name);
+        if label.is_none() || flow() == label.as_ref() {
+            self.add_outcome(visit.outcome, Some(time));
         }
     }
 
@@ -151,6 +185,8 @@ impl ThresholdTracker {
             | Quantity::Service(statistic)
             | Quantity::Page(statistic)
             | Quantity::Objects(statistic)
+            | Quantity::Visit(statistic)
+            | Quantity::VisitDuration(statistic)
             | Quantity::Ttft(statistic)
             | Quantity::Tpot(statistic)
             | Quantity::Gap(statistic)
@@ -161,6 +197,7 @@ impl ThresholdTracker {
             Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
                 share(self.failed)
             }
+            Quantity::VisitsSuccess => share(self.times.len()),
             Quantity::ThroughputRate => per_s(self.completed),
             Quantity::TokensRate => per_s(self.tokens),
             Quantity::GoodputRate => per_s(self.good),
@@ -197,7 +234,7 @@ mod tests {
     fn a_page_counts_with_its_objects_or_as_failed() {
         let labels = ["page".to_owned(), "plain".to_owned()];
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], &[], None);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], &[], None, None);
             let mut joined = ObjectJoiner::default();
             for i in 0..100u64 {
                 let intended = Instant::from_millis(i);
@@ -228,7 +265,7 @@ mod tests {
     fn failed_requests_count_as_infinitely_long() {
         let of = |text: &str, failed: usize| {
             let labels = ["home".to_owned(), "buy".to_owned()];
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &[], None);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &[], None, None);
             let tracker = &mut trackers[0];
             for i in 0..100usize {
                 let at = Instant::from_millis(i as u64);
@@ -246,7 +283,7 @@ mod tests {
         assert_eq!(of("errors{buy} < 5%", 10), (0.1, CheckResult::Failed));
         assert_eq!(of("throughput > 1/s", 10), (10.0, CheckResult::Passed));
         assert_eq!(of("arrivals.rate > 90/s", 0), (99.0, CheckResult::Passed));
-        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], &[], None).is_empty());
+        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], &[], None, None).is_empty());
     }
 
     #[test]
@@ -254,7 +291,7 @@ mod tests {
         let (labels, checks) =
             (["a".to_owned(), "b".to_owned()], [("a".to_owned(), vec!["x".to_owned(), "y".to_owned()])]);
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &checks, None);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &checks, None, None);
             for (label, outcome, error) in [
                 (0, Outcome::Ok, None),
                 (0, Outcome::CheckFailed, Some("x; y")),

@@ -494,10 +494,14 @@ fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
     }
 }
 
-/// Checks that the label of each threshold is the name of a request, check or scenario, and that no threshold is a duplicate.
+/// Checks that the label of each threshold is the name of what it measures, and that no threshold is a duplicate.
 fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
-    let scenarios = sessions.scenarios().into_iter().flat_map(Scenarios::all).map(|scenario| scenario.name.as_str());
-    let labels: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios).collect();
+    let scenarios = || sessions.scenarios().into_iter().flat_map(Scenarios::all).map(|scenario| scenario.name.as_str());
+    let labels: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios()).collect();
+    let steps = sessions.flows().map_or_else(Vec::new, |flows| flows.step_names());
+    let with_steps: Vec<&str> = labels.iter().copied().chain(steps.iter().map(String::as_str)).collect();
+    let flows = sessions.flows().into_iter().flat_map(|flows| flows.flows()).map(|flow| flow.name.as_str());
+    let flows: Vec<&str> = flows.chain(scenarios()).collect();
     let checks: Vec<&str> = requests.iter().flat_map(|request| &request.checks).map(|check| &*check.name).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
@@ -509,7 +513,18 @@ fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<()
             return Place::Threshold(number)
                 .wrong(format!("a second threshold of {metric}; one is enough, or a range"));
         }
-        let known = if threshold.metric.quantity == Quantity::ChecksFailed { &checks } else { &labels };
+        let quantity = threshold.metric.quantity;
+        if quantity.is_of_visits() && !sessions.have_visits() {
+            return Place::Threshold(number).wrong(format!(
+                "no session makes several requests, so there is no {quantity}; use arrivals.partly_open, or add a [[flow]]"
+            ));
+        }
+        let known = match quantity {
+            Quantity::ChecksFailed => &checks,
+            Quantity::ArrivalsRate | Quantity::ArrivalsCov => &labels,
+            quantity if quantity.is_of_visits() => &flows,
+            _ => &with_steps,
+        };
         if let Some(label) = threshold.metric.label.as_deref().filter(|label| !known.contains(label)) {
             let what = format!("`{label}` is not one of {}{}", known.join(", "), nearest(label, known));
             return Place::Threshold(number).wrong(what);

@@ -439,6 +439,13 @@ impl Workload {
         self.0.sessions.flows()
     }
 
+    /// The name of flow and step at each place of the flows: `visitor/look`; empty without flows.
+    pub fn place_names(&self) -> Vec<String> {
+        let Some(flows) = self.flows() else { return Vec::new() };
+        let names = flows.step_names();
+        (0..).map_while(|place| Some(names[flows.step_number(place)?].clone())).collect()
+    }
+
     /// The expected share of each request in all requests; they add up to 1. For a replay: in all entries of the trace.
     pub fn shares(&self) -> Vec<f64> {
         if let Sessions::Replay(replay) = &self.0.sessions {

@@ -5,9 +5,11 @@
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
 //!         page.p95  page.errors  objects.p95  objects.errors  checks.failed
+//!         visit.p95  visit.duration.p95  visits.success
 //!         ttft.p95  tpot.p95  gap.p99  itl.p99  tokens.rate  goodput.rate  goodput.share
 //!         response.ok.p99        of successful requests only; otherwise a failed request has an infinite response time
-//!         response.p99{home}     of the requests of one name only; checks.failed{NAME}: of the checks of one name
+//!         response.p99{home}     of the requests of one name, step (flow/step) or scenario only
+//!         checks.failed{NAME}    of the checks of one name; visit.p95{NAME}: of the visits of one flow
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
 //! bound   < 250ms   <= 0.1%   > 90/s   >= 0.9   0.95..1.05
 //! ```
@@ -34,7 +36,7 @@ pub struct Threshold {
 pub struct Metric {
     /// The figure.
     pub quantity: Quantity,
-    /// Only of requests of this name, or for [`Quantity::ChecksFailed`] of checks; `None`: of all.
+    /// Only of requests of this name, step or scenario; for [`Quantity::ChecksFailed`] of checks, for visits of a flow; `None`: of all.
     pub label: Option<String>,
 }
 
@@ -56,6 +58,12 @@ pub enum Quantity {
     Page(Statistic),
     /// Service time of embedded objects, in seconds; in percentiles, infinite for failed objects.
     Objects(Statistic),
+    /// Response time of a visit: the sum of the response times of its requests, in seconds; in percentiles, infinite for failed visits.
+    Visit(Statistic),
+    /// Duration of a visit, with think times, in seconds; in percentiles, infinite for failed visits.
+    VisitDuration(Statistic),
+    /// The fraction of visits that succeeded; visits that the end of the run cut off do not count.
+    VisitsSuccess,
     /// The fraction of requests that failed or were not sent.
     ErrorsRate,
     /// The same fraction for pages only.
@@ -191,7 +199,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 21] = [
+    const NAMES: [&'static str; 24] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -200,6 +208,9 @@ impl Quantity {
         "page.errors",
         "objects.p95",
         "objects.errors",
+        "visit.p95",
+        "visit.duration.p95",
+        "visits.success",
         "errors.rate",
         "checks.failed",
         "throughput.rate",
@@ -220,6 +231,11 @@ impl Quantity {
         matches!(self, Self::Ttft(_) | Self::Tpot(_) | Self::Gap(_) | Self::Itl(_) | Self::TokensRate)
     }
 
+    /// Whether it is measured from visits.
+    pub fn is_of_visits(self) -> bool {
+        matches!(self, Self::Visit(_) | Self::VisitDuration(_) | Self::VisitsSuccess)
+    }
+
     /// The percentile, above 0 and below 100; `None` for other statistics.
     pub fn percentile(self) -> Option<f64> {
         match self {
@@ -230,6 +246,8 @@ impl Quantity {
             | Self::Lateness(Statistic::Percentile(p))
             | Self::Page(Statistic::Percentile(p))
             | Self::Objects(Statistic::Percentile(p))
+            | Self::Visit(Statistic::Percentile(p))
+            | Self::VisitDuration(Statistic::Percentile(p))
             | Self::Ttft(Statistic::Percentile(p))
             | Self::Tpot(Statistic::Percentile(p))
             | Self::Gap(Statistic::Percentile(p))
@@ -248,13 +266,18 @@ impl Quantity {
             | Self::Lateness(_)
             | Self::Page(_)
             | Self::Objects(_)
+            | Self::Visit(_)
+            | Self::VisitDuration(_)
             | Self::Ttft(_)
             | Self::Tpot(_)
             | Self::Gap(_)
             | Self::Itl(_) => Unit::Seconds,
-            Self::ErrorsRate | Self::PageErrors | Self::ObjectsErrors | Self::ChecksFailed | Self::GoodputShare => {
-                Unit::Fraction
-            }
+            Self::ErrorsRate
+            | Self::PageErrors
+            | Self::ObjectsErrors
+            | Self::VisitsSuccess
+            | Self::ChecksFailed
+            | Self::GoodputShare => Unit::Fraction,
             Self::ThroughputRate | Self::ArrivalsRate | Self::TokensRate | Self::GoodputRate => Unit::PerSecond,
             Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
         }
@@ -277,6 +300,7 @@ impl FromStr for Quantity {
             "errors" | "errors.rate" => return Ok(Self::ErrorsRate),
             "page.errors" => return Ok(Self::PageErrors),
             "objects.errors" => return Ok(Self::ObjectsErrors),
+            "visits.success" => return Ok(Self::VisitsSuccess),
             "checks.failed" => return Ok(Self::ChecksFailed),
             "throughput" | "throughput.rate" => return Ok(Self::ThroughputRate),
             "goodput" | "goodput.rate" => return Ok(Self::GoodputRate),
@@ -295,6 +319,8 @@ impl FromStr for Quantity {
             ("lateness.", Self::Lateness),
             ("page.", Self::Page),
             ("objects.", Self::Objects),
+            ("visit.duration.", Self::VisitDuration),
+            ("visit.", Self::Visit),
             ("ttft.", Self::Ttft),
             ("tpot.", Self::Tpot),
             ("gap.", Self::Gap),
@@ -317,6 +343,9 @@ impl fmt::Display for Quantity {
             Self::Lateness(statistic) => write!(f, "lateness.{statistic}"),
             Self::Page(statistic) => write!(f, "page.{statistic}"),
             Self::Objects(statistic) => write!(f, "objects.{statistic}"),
+            Self::Visit(statistic) => write!(f, "visit.{statistic}"),
+            Self::VisitDuration(statistic) => write!(f, "visit.duration.{statistic}"),
+            Self::VisitsSuccess => f.write_str("visits.success"),
             Self::ErrorsRate => f.write_str("errors.rate"),
             Self::PageErrors => f.write_str("page.errors"),
             Self::ObjectsErrors => f.write_str("objects.errors"),

@@ -70,8 +70,9 @@ fn block(snapshot: &Snapshot, rows: usize, columns: usize) -> String {
     let Snapshot { requests, in_flight, unsent, .. } = snapshot;
     let most = snapshot.max_requests.map_or_else(String::new, |most| format!(" of {most}"));
     let retries = if snapshot.retries > 0 { format!(", retries {}", snapshot.retries) } else { String::new() };
+    let visits = snapshot.visits.map_or_else(String::new, |visits| format!(", visits {}", visits.text()));
     let counts = format!(
-        "requests {requests}{most}, in flight {in_flight}, not sent {unsent}{retries}; errors: {}",
+        "requests {requests}{most}, in flight {in_flight}, not sent {unsent}{retries}{visits}; errors: {}",
         errors(snapshot)
     );
     let unkept =
@@ -325,6 +326,7 @@ mod tests {
             unsent: 12,
             in_flight: 1234,
             retries: 0,
+            visits: None,
             by_request: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
             workers: Vec::new(),
             response_histogram: (0u32..9)

@@ -15,7 +15,7 @@ use crate::screen::{Fact, Screen, failure_facts};
 use crate::table::Table;
 use crate::token_facts;
 use crate::verify::text::Details;
-use crate::verify::{policies, scenarios};
+use crate::verify::{policies, scenarios, visits};
 
 /// A summary as text.
 pub(crate) struct Text<'a> {
@@ -57,6 +57,7 @@ impl Text<'_> {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = Vec::new();
         facts.extend(self.summary.tokens.iter().flat_map(token_facts::facts));
+        facts.extend(self.summary.visits.as_ref().map(|visits| Fact::new("visits", visits.text())));
         facts.extend(self.verdict.attempts.as_ref().map(|attempts| Fact::new("retried", attempts.text())));
         facts.extend(self.summary.on_the_wire.text().map(|text| Fact::new("on the wire", text)));
         facts.extend(self.pages());
@@ -125,6 +126,7 @@ impl Text<'_> {
             fact.lines().iter().try_for_each(|line| writeln!(f, "{line}"))?;
         }
         self.times(f)?;
+        visits::write(f, self.verdict)?;
         writeln!(f, "{}", Details(self.verdict))
     }
 

@@ -77,6 +77,7 @@ impl<'a> Text<'a> {
         let Self { verdict: v, details, hosts, .. } = *self;
         let mut facts = Vec::new();
         facts.extend(v.tokens.iter().flat_map(token_facts::facts));
+        facts.extend(v.visits.as_ref().map(|visits| Fact::new("visits", visits.text())));
         facts.extend(v.attempts.as_ref().map(|attempts| Fact::new("retried", attempts.text())));
         facts.extend(v.on_the_wire.and_then(|wire| wire.text()).map(|text| Fact::new("on the wire", text)));
         // Saturation is what an overload needs first; the tables are `--details`.
@@ -128,6 +129,7 @@ fn tables(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     times(f, "Tokens of streamed responses (ms)", v.tokens.as_ref().map_or(&[], |tokens| &tokens.times[..]), digits)?;
     sizes(f, &v.sizes)?;
     sessions(f, v)?;
+    super::visits::write(f, v)?;
     lateness(f, v)?;
     queue(f, v)
 }

@@ -5,12 +5,11 @@ use std::sync::atomic::AtomicBool;
 
 use offered_events::{Event, Recording};
 use offered_simulate::load::unstable_load;
-use offered_simulate::{Stop, simulate};
-use offered_verify::{Check, Criteria, Measurements, Validity, Verdict, verify};
+use offered_verify::{Check, Measurements, Validity, Verdict};
 use offered_workload::Objective;
 use offered_workload::threshold::Metric;
 
-use crate::recorded_simulation::EventCollector;
+use crate::recorded_simulation::simulated;
 use crate::run::{FinishedRun, RunPlan};
 use crate::summary::measurements;
 use crate::{Error, Point, ProgressObserver};
@@ -85,11 +84,7 @@ impl Trial {
         if unstable_load(workload).map_err(wrong)?.is_some() {
             return Ok(Self::Overloaded);
         }
-        let mut events = EventCollector::default();
-        let simulated = simulate(workload, Stop::Duration, Some(&mut events));
-        simulated.map_err(|error| Error::at(point.name())(error.into()))?;
-        let recording = Recording::of_run(events.0, workload.labels());
-        let verdict = verify(&recording, &Criteria { path: point.name(), ..Criteria::from_workload(workload, 1.0) })?;
+        let (recording, verdict) = simulated(workload, point.name()).map_err(Error::at(point.name()))?;
         Self::of(point, objective, &recording, &verdict)
     }
 

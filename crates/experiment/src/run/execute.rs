@@ -467,8 +467,11 @@ impl RunDirectory {
         views: &mut [Box<dyn LiveView>],
     ) -> Result<Self, Error> {
         let (own_path, text, labels) = (path.to_owned(), redact(text), workload.labels());
-        let scenarios = workload.scenario_names();
-        let create = move || Ok(Writer::create(&own_path, &text, labels)?.with_scenarios(scenarios));
+        let (scenarios, flow_steps) = (workload.scenario_names(), workload.place_names());
+        let create = move || {
+            let writer = Writer::create(&own_path, &text, labels)?;
+            Ok(writer.with_scenarios(scenarios).with_flow_steps(flow_steps))
+        };
         let creation = DiskOperation::start(create)?;
         let mut is_shown = false;
         let writer = creation.wait(|time| {

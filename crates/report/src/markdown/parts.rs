@@ -3,7 +3,7 @@
 use offered_base::{count, short};
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_logs::document::LogAnalysis as Site;
-use offered_verify::{CheckResult, Validity};
+use offered_verify::{CheckResult, Validity, VisitStats};
 
 use super::Part;
 use super::blocks::{code, plain, rows};
@@ -12,7 +12,7 @@ use crate::document::{Block, Cell, Section, Status, Table};
 use crate::format::{duration, percent, rate};
 use crate::report::Report;
 use crate::run::Run;
-use crate::sections::{arrivals, comparison, failures, responses, site, sweep, test_setup, verdict};
+use crate::sections::{self, arrivals, comparison, failures, responses, site, sweep, test_setup, verdict};
 use crate::verdict_lines::{Subject, VerdictLine};
 
 /// A status as one character that every forge draws in colour.
@@ -118,7 +118,14 @@ fn sentence(run: &Run) -> String {
         let times = [("p50", total.p50_ms), ("p95", total.p95_ms), ("p99", total.p99_ms)];
         facts.extend(times.into_iter().filter_map(|(name, ms)| Some(format!("{name} {}", response_time(ms?)))));
     }
+    facts.extend(verdict.visits.as_ref().and_then(visits));
     facts.join(" · ")
+}
+
+/// `310 of 312 visits succeeded`; `None` if none was judged.
+fn visits(visits: &VisitStats) -> Option<String> {
+    let total = visits.total().filter(|total| total.ok + total.failed > 0)?;
+    Some(format!("{} of {} visits succeeded", count(total.ok), count(total.ok + total.failed)))
 }
 
 /// A time in the unit that suits it, to three significant digits.
@@ -135,6 +142,8 @@ fn details(run: &Run) -> Vec<Block> {
     let tables = [
         (!run.thresholds.is_empty()).then(|| verdict::thresholds(&run.thresholds)),
         responses::by_request(run),
+        run.verdict.visits.as_ref().map(sections::visits::by_flow),
+        run.verdict.visits.as_ref().and_then(sections::visits::by_step),
         responses::statuses(run),
         failures::by_request(run),
         responses::checks(run),

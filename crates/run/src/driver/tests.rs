@@ -149,6 +149,7 @@ fn drive_slow(rate: u64, late: Late, stop_first: bool) -> Vec<Event> {
     Driver {
         agenda: workload.agenda(Share::ALL),
         mix: workload.mix(),
+        sessions: workload.sessions(),
         positions: workload.flows().map(|_| HashMap::new()),
         late,
         end: workload.end(),

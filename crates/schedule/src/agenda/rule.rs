@@ -32,6 +32,7 @@ pub(super) enum SessionRule {
 }
 
 /// The next request of a session.
+#[derive(Clone, Copy)]
 pub(super) struct NextLaunch {
     pub(super) intended: Instant,
     pub(super) place: u16,
@@ -117,7 +118,10 @@ impl SessionRule {
             Self::Drawn { length, thinking, .. } if !thinking.continues(length, session, step) => return None,
             Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
             // Each request is a visit.
-            Self::User { think, .. } => (think.think(seed, session, step + 1), 0, Visit::FIRST),
+            Self::User { think, .. } => {
+                after = After::Revisits;
+                (think.think(seed, session, step + 1), 0, Visit::FIRST)
+            }
             Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.continued()),
             Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.continued()),
             Self::Flowing { think, flows, visits, renews } => {
@@ -131,7 +135,7 @@ impl SessionRule {
                             (flows.enter(seed, session, step + 1), visit)
                         }
                         (Some(visit), _) => {
-                            after = if *renews { After::Renewed } else { After::Returns };
+                            after = if *renews { After::Renewed } else { After::Revisits };
                             (flows.enter_visit(seed, session, step + 1), visit)
                         }
                     },
@@ -150,7 +154,8 @@ impl SessionRule {
         Some(NextLaunch { intended: done + think, place, visit, after })
     }
 
-    /// `next`, or if that is after the user leaves, the next step of `once.end`.
+    /// `next`, or if that is after the user leaves, the next step of `once.end`. Without such a step, a visit that is cut off has its next request
+    /// at the end of time, and one that is over has none.
     fn before_leaving(
         &self,
         seed: Seed,
@@ -162,7 +167,8 @@ impl SessionRule {
         if next.is_before(leaves.0, leaves.1) {
             return Some(next);
         }
-        next.ending(self.flows()?, seed, launch, done, leaves)
+        let cut = (!next.visit.begins()).then_some(NextLaunch { intended: Instant::MAX, ..next });
+        self.flows().and_then(|flows| next.ending(flows, seed, launch, done, leaves)).or(cut)
     }
 
     /// The next request of the session if the visit of `launch` ends early; `None`: the session leaves.

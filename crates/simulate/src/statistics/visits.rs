@@ -1,4 +1,4 @@
-//! Sessions in progress.
+//! Visits in progress: sessions, or walks of closed users through flows.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -6,11 +6,11 @@ use std::hash::{BuildHasherDefault, Hasher};
 use offered_base::{Instant, Nanos};
 use offered_schedule::{After, Launch};
 
-/// Sessions that have sent a request and will send another.
+/// The visit of each session that has sent a request and will send another; `None` between two visits.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Visits(HashMap<u64, Visit, BuildHasherDefault<Multiplied>>);
+pub(super) struct Visits(HashMap<u64, Option<Visit>, BuildHasherDefault<Multiplied>>);
 
-/// The state of a session.
+/// A visit so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Visit {
     /// Time of its first request.
@@ -20,24 +20,27 @@ pub(super) struct Visit {
 }
 
 impl Visits {
-    /// Records a response. Returns the visit if it was the last response of the session.
+    /// Records a response. Returns the visit if it was its last response.
     #[inline]
     pub(super) fn record_response(&mut self, launch: Launch, now: Instant, after: After) -> Option<Visit> {
         let Launch { intended, session, step, .. } = launch;
         let waited = intended.until(now);
-        if step == 0 {
-            let visit = Visit { began: intended, waited };
-            if after == After::Returns {
-                self.0.insert(session, visit);
-            }
-            return (after == After::Leaves).then_some(visit);
-        }
+        let begins = Visit { began: intended, waited: Nanos::ZERO };
         if after == After::Returns {
-            self.0.get_mut(&session)?.waited += waited;
+            // The sessions that are present when a run begins made their first request earlier.
+            let visit = if step == 0 { self.0.entry(session).or_insert(None) } else { self.0.get_mut(&session)? };
+            visit.get_or_insert(begins).waited += waited;
             return None;
         }
-        let before = self.0.remove(&session)?;
-        (after == After::Leaves).then_some(Visit { waited: before.waited + waited, ..before })
+        let visit = match self.0.remove(&session) {
+            Some(visit) => visit.unwrap_or(begins),
+            None if step == 0 => begins,
+            None => return None,
+        };
+        if matches!(after, After::Revisits | After::Renewed) {
+            self.0.insert(session, None);
+        }
+        after.ends_visit().then_some(Visit { waited: visit.waited + waited, ..visit })
     }
 }
 
@@ -81,6 +84,15 @@ mod tests {
         assert_eq!(visits.record_response(launch(12, 1, 1), Instant(13), After::Returns), None);
         assert_eq!(visits.record_response(launch(7, 2, 0), Instant(14), After::TooLate), None);
         assert_eq!(visits.record_response(launch(15, 1, 2), Instant(20), After::Leaves), visit(6, 10));
+        assert!(visits.0.is_empty());
+        // A user who makes one visit after another.
+        assert_eq!(visits.record_response(launch(1, 3, 0), Instant(4), After::Returns), None);
+        assert_eq!(visits.record_response(launch(6, 3, 1), Instant(7), After::Renewed), visit(1, 4));
+        assert_eq!(visits.record_response(launch(9, 3, 2), Instant(11), After::Revisits), visit(9, 2));
+        assert_eq!(visits.record_response(launch(12, 3, 3), Instant(13), After::Returns), None);
+        assert_eq!(visits.record_response(launch(15, 3, 4), Instant(16), After::TooLate), None);
+        // The first request of this session was before the start.
+        assert_eq!(visits.record_response(launch(20, 4, 2), Instant(21), After::Leaves), None);
         assert!(visits.0.is_empty());
     }
 }

@@ -86,13 +86,35 @@ fn a_part_without_the_last_columns_is_read() {
     let mut file = Vec::new();
     let context = PartContext { labels: &names, ..PartContext::default() };
     let batches = std::slice::from_ref(&whole);
-    write_columns(&COLUMNS[..REQUIRED_COLUMNS], properties(), &mut file, batches, context, &mut |_| ()).unwrap();
+    let columns: Vec<&ColumnSpec> = COLUMNS[..REQUIRED_COLUMNS].iter().collect();
+    write_columns(&columns, properties(), &mut file, batches, context, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
     for name in &names {
         labels.number(name.as_bytes());
     }
     read(bytes::Bytes::from(file), &mut read_back, &mut labels).unwrap();
     assert_eq!(read_back, whole);
+}
+
+#[test]
+fn visits_have_columns_only_where_there_are_visits() {
+    let names = ["a", "b", "c", "d"].map(str::to_owned);
+    let visit = |i: usize| VisitPosition { number: (i / 9) as u16, place: (i % 3) as u16, ends: i % 3 == 2 };
+    let visiting: Vec<Event> = realistic()
+        .into_iter()
+        .enumerate()
+        .map(|(i, event)| Event { visit: (i % 4 > 0).then(|| visit(i)), ..event })
+        .collect();
+    let (file, without) = (written(&visiting, &names), written(&realistic(), &names));
+    let (mut read_back, mut labels) = (Vec::new(), Labels::default());
+    names.iter().for_each(|name| _ = labels.number(name.as_bytes()));
+    read(bytes::Bytes::from(file.clone()), &mut read_back, &mut labels).unwrap();
+    assert!(read_back == visiting);
+    let columns = |file: Vec<u8>| {
+        let read = SerializedFileReader::new(bytes::Bytes::from(file)).unwrap();
+        read.metadata().file_metadata().schema().get_fields().len()
+    };
+    assert_eq!(columns(file), columns(without) + 4);
 }
 
 #[test]
@@ -197,8 +219,10 @@ fn any_event() -> impl Strategy<Value = Event> {
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
     let counts = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>());
     let late = (any::<Option<u64>>(), any::<u64>(), counts, any::<Option<u64>>(), any::<Option<u64>>());
-    (times, whole, rest, late, any_stream()).prop_map(|(t, w, r, l, stream)| Event {
+    let visit = prop::option::of((any::<u16>(), any::<u16>(), any::<bool>()));
+    (times, whole, rest, late, any_stream(), visit).prop_map(|(t, w, r, l, stream, visit)| Event {
         stream,
+        visit: visit.map(|(number, place, ends)| VisitPosition { number, place, ends }),
         intended: Instant(t.0),
         sent: t.1.map(Instant),
         handshake: r.4.map(Nanos),
@@ -279,7 +303,8 @@ fn parts_that_are_much_larger_than_their_files_are_refused() {
         let error = Some(Reason::read(reason));
         let events = vec![Event { error, ..Event::at(Instant::ZERO) }; count];
         let context = PartContext { labels: &["x".repeat(label)], ..PartContext::default() };
-        write_columns(&COLUMNS, properties, &mut file, &[events], context, &mut |_| ()).unwrap();
+        let columns: Vec<&ColumnSpec> = COLUMNS.iter().collect();
+        write_columns(&columns, properties, &mut file, &[events], context, &mut |_| ()).unwrap();
         (file.len(), read(file.into(), &mut Vec::new(), &mut Labels::default()))
     };
     let compressed = || properties().set_compression(Compression::ZSTD(ZstdLevel::default()));

@@ -59,6 +59,9 @@ impl Writer {
         self.gauge("offered_run_time_seconds", "Time since the start of the run.", [([], Some(snapshot.time_s))]);
         self.counter("offered_scheduled_requests", "Requests that were due, sent or not.", [([], snapshot.requests)]);
         self.counter("offered_unsent_requests", "Requests that were due and not sent.", [([], snapshot.unsent)]);
+        let visits = snapshot.visits.map(|visits| [("ok", visits.ok), ("failed", visits.failed)]);
+        let visits = visits.iter().flatten().map(|(outcome, n)| ([("outcome", *outcome)], *n));
+        self.counter("offered_visits", "Visits of the analysed time that ended, by outcome.", visits);
         self.gauge("offered_requests_in_flight", "Requests in flight.", [([], Some(snapshot.in_flight as f64))]);
         let users = snapshot.totals.as_ref().and_then(|totals| totals.users);
         self.gauge("offered_users", "Users of a closed system.", [([], users.map(|users| users as f64))]);

@@ -184,6 +184,7 @@ function show(snapshot) {
   const rows = snapshot.by_request.length > 1 ? snapshot.by_request : [];
   table("by_request", rows.map(({ name, ok, failed, response: r }) => [name, ok + failed, ok, failed, time(r?.p50_ms), time(r?.p95_ms), time(r?.p99_ms), time(r?.max_ms)]));
   for (const count of ["requests", "in_flight", "unsent", "retries", "pattern"]) put(count, snapshot[count]);
+  put("visits", snapshot.visits === null ? "none" : `${snapshot.visits.ok} ok, ${snapshot.visits.failed} failed`);
   put("errors", errors(snapshot).map(([name, count]) => `${count} ${name}`).join(", ") || "none");
   put("statuses", Object.entries(snapshot.statuses).map(([status, count]) => `${count} of ${status}`).join(", ") || "none");
   put("cov", snapshot.measured_cov == null ? "not known yet"

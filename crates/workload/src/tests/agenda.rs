@@ -426,7 +426,7 @@ fn a_visit_that_ends_early_does_not_change_the_pace() {
 
 #[test]
 fn a_user_becomes_a_new_visitor_after_its_flow_unless_configured() {
-    use After::{Leaves, Renewed, Returns};
+    use After::{Leaves, Renewed, Returns, Revisits};
     let afters = |arrivals: &str, rest: &str| -> Vec<After> {
         let mut agenda = workload(&format!("duration = \"1h\"\narrivals.{arrivals}\n{rest}")).agenda(Share::ALL);
         let mut after = || {
@@ -437,9 +437,12 @@ fn a_user_becomes_a_new_visitor_after_its_flow_unless_configured() {
     };
     assert_eq!(afters("closed.users = 1", WALK), [Returns, Renewed, Returns, Renewed, Returns, Renewed]);
     assert_eq!(afters("closed = { users = 1, every = \"1s\" }", WALK)[..2], [Returns, Renewed]);
-    assert_eq!(afters("closed = { users = 1, visitor = \"same\" }", WALK), [Returns; 6]);
+    assert_eq!(
+        afters("closed = { users = 1, visitor = \"same\" }", WALK),
+        [Returns, Revisits, Returns, Revisits, Returns, Revisits]
+    );
     // Nothing is walked through.
-    assert_eq!(afters("closed.users = 1", REQUESTS), [Returns; 6]);
+    assert_eq!(afters("closed.users = 1", REQUESTS), [Revisits; 6]);
     assert_eq!(afters("closed = { users = 1, visits = 2 }", WALK), [Returns, Renewed, Returns, Leaves]);
 }
 

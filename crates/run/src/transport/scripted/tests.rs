@@ -344,6 +344,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         abort: &stop,
         live: &LiveCounters::default(),
         sink: &mut sink,
+        sessions: workload.sessions(),
         positions: Some(HashMap::new()),
         attempts: None,
     };

@@ -1,0 +1,53 @@
+//! Visits by flow, and requests by step.
+
+use std::fmt::{self, Formatter};
+
+use offered_base::count;
+use offered_verify::{StepStats, TimeSummary, Verdict, VisitTimes};
+
+use crate::table::{Table, clipped, maybe};
+
+/// Writes a row per flow and a row per step; nothing if there are no visits.
+pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    let Some(visits) = &v.visits else { return Ok(()) };
+    write!(f, "\nVisits (ms)\n{}", by_flow(&visits.flows))?;
+    if visits.steps.is_empty() {
+        return Ok(());
+    }
+    write!(f, "\nRequests by step (ms)\n{}", by_step(&visits.steps))
+}
+
+fn by_flow(flows: &[VisitTimes]) -> Table {
+    let heads =
+        ["flow", "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
+    let mut table = Table::new(heads);
+    // A single flow equals the total.
+    let shown = if flows.len() == 2 { &flows[1..] } else { flows };
+    for row in shown {
+        let response = |of: fn(&TimeSummary) -> f64| maybe(row.response.as_ref().map(of), 1);
+        let duration = |of: fn(&TimeSummary) -> f64| maybe(row.duration.as_ref().map(of), 1);
+        table.row([
+            clipped(&row.label),
+            count(row.ok),
+            count(row.failed),
+            count(row.cut),
+            maybe(row.requests_per_visit, 2),
+            response(|of| of.p50_ms),
+            response(|of| of.p95_ms),
+            response(|of| of.p99_ms),
+            duration(|of| of.p50_ms),
+            duration(|of| of.p95_ms),
+        ]);
+    }
+    table
+}
+
+fn by_step(steps: &[StepStats]) -> Table {
+    let mut table = Table::new(["step", "request", "requests", "ok", "failed", "p50", "p95", "p99", "max"]);
+    for StepStats { step, requests: row } in steps {
+        let [p50, p95, p99, max] = [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(|ms| maybe(ms, 1));
+        let [requests, ok, failed] = [row.requests, row.ok, row.failed].map(count);
+        table.row([clipped(step), clipped(&row.label), requests, ok, failed, p50, p95, p99, max]);
+    }
+    table
+}

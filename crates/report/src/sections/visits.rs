@@ -1,0 +1,78 @@
+//! Visits by flow, and requests by step.
+
+use offered_verify::{StepStats, VisitStats, VisitTimes};
+
+use super::{LABELS, and_more};
+use crate::document::{Block, Cell, Section, Table};
+use crate::run::Run;
+
+/// `None` if the workload makes no visits.
+pub(super) fn section(run: &Run) -> Option<Section> {
+    let visits = run.verdict.visits.as_ref()?;
+    let tables = [Some(by_flow(visits)), by_step(visits)];
+    Some(Section {
+        id: "visits".into(),
+        level: 2,
+        title: "Visits".into(),
+        intro: "A visit is a session of a partly-open system, or one walk of a user through a flow. It succeeds if all of its requests do. Its response time is the sum of the response times of its requests; its duration includes think times. Visits that the end of the run cut off are neither ok nor failed.",
+        book_page: Some("concepts/times.md#visits"),
+        folded: false,
+        blocks: tables.into_iter().flatten().map(Block::Table).collect(),
+    })
+}
+
+/// Counts and times of successful visits: a row per flow, and the total.
+pub(crate) fn by_flow(visits: &VisitStats) -> Table {
+    let row = |row: &VisitTimes| {
+        let (response, duration) = (row.response.as_ref(), row.duration.as_ref());
+        vec![
+            Cell::from(&row.label),
+            row.ok.into(),
+            row.failed.into(),
+            row.cut.into(),
+            row.success_percent().into(),
+            row.requests_per_visit.into(),
+            response.map(|of| of.p50_ms).into(),
+            response.map(|of| of.p95_ms).into(),
+            response.map(|of| of.p99_ms).into(),
+            duration.map(|of| of.p50_ms).into(),
+            duration.map(|of| of.p95_ms).into(),
+            duration.map(|of| of.p99_ms).into(),
+        ]
+    };
+    // A single flow equals the total.
+    let shown = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
+    Table {
+        caption: "Visits by flow: response time without think time, and duration with it (ms)".into(),
+        headings: vec![
+            "flow",
+            "ok",
+            "failed",
+            "cut off",
+            "% ok",
+            "requests per visit",
+            "response p50",
+            "p95",
+            "p99",
+            "duration p50",
+            "p95",
+            "p99",
+        ],
+        rows: shown.iter().map(row).collect(),
+    }
+}
+
+/// A row per step of the flows; `None` without flows.
+pub(crate) fn by_step(visits: &VisitStats) -> Option<Table> {
+    let row = |StepStats { step, requests: row }: &StepStats| {
+        let counts = [row.requests, row.ok, row.failed].map(Cell::from);
+        let times = [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(Cell::from);
+        [Cell::from(step), Cell::from(&row.label)].into_iter().chain(counts).chain(times).collect()
+    };
+    let left_out = visits.steps.len().saturating_sub(LABELS);
+    (!visits.steps.is_empty()).then(|| Table {
+        caption: and_more("Response times by step (ms)", &format!("the first {LABELS} steps"), left_out),
+        headings: vec!["step", "request", "requests", "ok", "failed", "p50", "p95", "p99", "max"],
+        rows: visits.steps.iter().take(LABELS).map(row).collect(),
+    })
+}

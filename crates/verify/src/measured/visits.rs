@@ -1,0 +1,85 @@
+//! Metrics of visits, and of the steps of flows.
+
+use std::io;
+
+use offered_base::Difference;
+use offered_events::{Event, Outcome};
+use offered_stats::steady_state::Estimate;
+use offered_workload::threshold::{Metric, Quantity, Statistic};
+
+use super::{BatchedTimesBuilder, FailureRate, Measurements, time_or_never};
+use crate::visits::{self, VisitRecord};
+
+impl Measurements<'_> {
+    /// The number of the step with this name, `flow/step`; `None` if there is none.
+    pub(super) fn step_of(&self, name: &str) -> Option<usize> {
+        self.flows?.step_names().iter().position(|step| step == name)
+    }
+
+    /// Whether the request is of the selected step, if one is.
+    pub(super) fn is_of_step(&self, event: &Event) -> bool {
+        let of = || self.flows?.step_number(event.visit?.place);
+        self.step.is_none_or(|step| of() == Some(step))
+    }
+
+    /// The value of a metric of visits, of those of a flow or scenario if it has a label.
+    pub(super) fn estimate_of_visits(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
+        if let Some(name) = self.unknown_flow(metric) {
+            return self.of_scenario(name, metric);
+        }
+        match metric.quantity {
+            Quantity::Visit(statistic) => self.visit_times(metric, statistic, |visit| visit.response),
+            Quantity::VisitDuration(statistic) => self.visit_times(metric, statistic, |visit| visit.duration),
+            _ => {
+                let mut succeeded = FailureRate::default();
+                self.each_visit(metric, |part, visit| {
+                    succeeded.add_if(part, visit.outcome, visit.outcome == Outcome::Ok);
+                })?;
+                Ok(succeeded.rate())
+            }
+        }
+    }
+
+    /// At most the value of a metric of times of visits with a punctual generator, which neither sends nor reads late.
+    pub(crate) fn punctual_visits(&self, metric: &Metric, statistic: Statistic) -> io::Result<Option<Estimate>> {
+        if self.unknown_flow(metric).is_some() {
+            return Ok(None);
+        }
+        let is_duration = matches!(metric.quantity, Quantity::VisitDuration(_));
+        self.visit_times(metric, statistic, |visit| {
+            let time = if is_duration { visit.duration } else { visit.response };
+            Difference((time.0 - 2 * visit.lateness.0.max(0)).max(0))
+        })
+    }
+
+    /// The label of the metric, if it is not the name of a flow.
+    fn unknown_flow<'m>(&self, metric: &'m Metric) -> Option<&'m str> {
+        let is_flow =
+            |name: &&str| self.flows.is_some_and(|flows| flows.flows().iter().any(|flow| flow.name == **name));
+        metric.label.as_deref().filter(|name| !is_flow(name))
+    }
+
+    /// A statistic of a time of visits, in seconds; failed visits count as infinite.
+    fn visit_times(
+        &self,
+        metric: &Metric,
+        statistic: Statistic,
+        time: impl Fn(&VisitRecord) -> Difference,
+    ) -> io::Result<Option<Estimate>> {
+        let mut times = BatchedTimesBuilder::default();
+        self.each_visit(metric, |part, visit| times.add(part, time_or_never(visit.outcome, Some(time(visit)))))?;
+        Ok(times.sorted().estimate(statistic))
+    }
+
+    /// Passes the visits of the flow of `metric`, or of all, that begin in the measured time to `see`, with the number of their part.
+    fn each_visit(&self, metric: &Metric, mut see: impl FnMut(usize, &VisitRecord)) -> io::Result<()> {
+        let flow = |visit: &VisitRecord| Some(&self.flows?.flow_at(visit.place)?.name);
+        let visit = |visit: &VisitRecord| {
+            let is_wanted = metric.label.is_none() || flow(visit) == metric.label.as_ref();
+            if let Some(part) = self.part(visit.begins).filter(|_| is_wanted) {
+                see(part, visit);
+            }
+        };
+        visits::each(self.recording, |_| (), visit)
+    }
+}

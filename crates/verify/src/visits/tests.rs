@@ -1,0 +1,106 @@
+use super::*;
+use offered_events::VisitPosition;
+
+/// A request of `session` that is scheduled at `at` ms, is sent 1 ms later and takes `took` ms from its scheduled time.
+fn request(session: u64, step: u32, visit: VisitPosition, [at, took]: [u64; 2], outcome: Outcome) -> Event {
+    let intended = Instant::from_millis(at);
+    let sent = Some(intended + Nanos::from_millis(1));
+    let done = Some(intended + Nanos::from_millis(took));
+    Event { session, step, sent, done, outcome, visit: Some(visit), ..Event::at(intended) }
+}
+
+fn position(number: u16, place: u16, ends: bool) -> VisitPosition {
+    VisitPosition { number, place, ends }
+}
+
+/// Sessions: two visits of user 0 of which the second fails; one that is cut off; one that was under way at the start; one that began early.
+fn recording() -> Recording {
+    let events = vec![
+        request(0, 0, position(0, 0, false), [1000, 10], Outcome::Ok),
+        request(0, 1, position(0, 0, true), [3000, 30], Outcome::Ok),
+        request(0, 2, position(1, 0, false), [4000, 10], Outcome::HttpError),
+        request(0, 3, position(1, 0, true), [5000, 10], Outcome::Ok),
+        request(1, 0, position(0, 0, false), [2000, 10], Outcome::Ok),
+        request(2, 3, position(0, 0, true), [2000, 10], Outcome::Ok),
+        request(3, 0, position(0, 0, true), [500, 10], Outcome::Ok),
+    ];
+    Recording::of_run(events, vec!["a".to_owned()])
+}
+
+#[test]
+fn a_visit_succeeds_if_all_its_requests_do_and_it_is_not_cut_off() {
+    let measured = Instant::from_secs(1)..Instant::from_secs(10);
+    let stats = VisitStats::of(&recording(), &measured, None).unwrap().unwrap();
+    let total = stats.total().unwrap();
+    assert_eq!((stats.flows.len(), stats.steps.len()), (1, 0));
+    assert_eq!((total.ok, total.failed, total.cut), (1, 1, 1));
+    assert_eq!((total.requests_per_visit, total.success_percent()), (Some(2.0), Some(50.0)));
+    assert_eq!(total.response.unwrap().max_ms, 40.0);
+    assert_eq!(total.duration.unwrap().max_ms, 2030.0);
+    assert_eq!(
+        stats.text(),
+        "1 ok, 1 failed, 1 cut off by the end; 2.00 requests each; response p95 40.0 ms, with think time 2,030 ms"
+    );
+}
+
+#[test]
+fn without_visits_there_are_no_figures() {
+    let plain = Recording::of_run(vec![Event::at(Instant::ZERO)], vec!["a".to_owned()]);
+    assert_eq!(VisitStats::of(&plain, &(Instant::ZERO..Instant::MAX), None).unwrap(), None);
+}
+
+#[test]
+fn a_visit_whose_end_is_not_recorded_is_cut_off_by_the_next() {
+    let (mut tracker, mut seen) = (VisitTracker::default(), Vec::new());
+    let events = [
+        request(0, 0, position(0, 0, false), [0, 10], Outcome::Ok),
+        request(0, 4, position(2, 0, true), [1000, 10], Outcome::Ok),
+    ];
+    for event in &events {
+        tracker.add(event, event.response(), &mut |visit| seen.push(visit.outcome));
+    }
+    tracker.finish(&mut |visit| seen.push(visit.outcome));
+    assert_eq!(seen, [Outcome::Cut, Outcome::Ok]);
+}
+
+#[test]
+fn a_request_of_two_steps_has_two_rows_and_flows_are_apart() {
+    let workload = offered_workload::Workload::parse(
+        "duration = \"10s\"\ntarget.url = \"http://h/\"\narrivals.partly_open.rate = \"1/s\"\n\
+         request = [{ name = \"page\", get = \"/a\" }, { name = \"buy\", get = \"/b\" }]\n\
+         [[flow]]\nname = \"look\"\nstep = [{ request = \"page\", name = \"first\" }, { request = \"page\", name = \"again\", repeat = 2 }]\n\
+         [[flow]]\nname = \"buyer\"\nstep = [{ request = \"buy\" }]\n",
+        "test",
+        &|_| Err(String::new()),
+    )
+    .unwrap();
+    let events = vec![
+        request(0, 0, position(0, 0, false), [0, 10], Outcome::Ok),
+        request(0, 1, position(0, 1, false), [100, 20], Outcome::Ok),
+        request(0, 2, position(0, 2, true), [200, 30], Outcome::HttpError),
+        Event { label: 1, ..request(1, 0, position(0, 3, true), [300, 40], Outcome::Ok) },
+    ];
+    let recording = Recording::of_run(events, workload.labels());
+    let measured = Instant::ZERO..Instant::from_secs(10);
+    let stats = VisitStats::of(&recording, &measured, workload.flows().map(|flows| &**flows)).unwrap().unwrap();
+    let steps: Vec<_> = stats
+        .steps
+        .iter()
+        .map(|row| (row.step.as_str(), row.requests.label.as_str(), row.requests.requests, row.requests.failed))
+        .collect();
+    assert_eq!(steps, [("look/first", "page", 1, 0), ("look/again", "page", 2, 1), ("buyer/buy", "buy", 1, 0)]);
+    let flows: Vec<_> = stats.flows.iter().map(|row| (row.label.as_str(), row.ok, row.failed)).collect();
+    assert_eq!(flows, [("look", 0, 1), ("buyer", 1, 0), ("Total", 1, 1)]);
+
+    let verdict = crate::verify(&recording, &crate::Criteria::from_workload(&workload, 1.0)).unwrap();
+    let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
+        .with_flows(workload.flows().map(|flows| &**flows));
+    let value = |metric: &str| measured.estimate(&metric.parse().unwrap()).unwrap().map(|estimate| estimate.value);
+    assert_eq!(value("visits.success"), Some(0.5));
+    assert_eq!(value("visits.success{buyer}"), Some(1.0));
+    assert_eq!(value("visit.p95"), Some(f64::INFINITY));
+    assert_eq!(value("visit.duration.max{buyer}"), Some(0.04));
+    assert_eq!(value("max{look/first}"), Some(0.01));
+    assert_eq!(value("errors{look/again}"), Some(0.5));
+    assert_eq!(value("errors{look/never}"), None);
+}
