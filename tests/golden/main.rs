@@ -131,6 +131,22 @@ const COMMANDS: &[(&str, &[&str])] = &[
         "capacity",
         &["capacity", "@/closed.toml", "--vary", "users=20", "--slo", "p90 < 31ms", "--simulate", "--precision", "20%"],
     ),
+    ("help-compare", &["compare", "--help"]),
+    (
+        "compare",
+        &[
+            "compare",
+            "@/open.toml",
+            "@/slower.toml",
+            "--simulate",
+            "--round",
+            "30s",
+            "--pairs",
+            "8",
+            "--no-worse-than",
+            "5%",
+        ],
+    ),
     ("error-capacity-start", &["capacity", "@/closed.toml", "--vary", "rate", "--slo", "p90 < 31ms"]),
     ("error-sweep-load", &["sweep", "@/closed.toml", "--vary", "load=0.5", "--output", "@/out"]),
     ("error-sweep-value", &["sweep", "@/closed.toml", "--vary", "users=0", "--output", "@/out"]),
@@ -228,6 +244,9 @@ name = \"buy\"
 post = \"/buy\"
 body = \"{{session}}\"
 ";
+
+const OPEN: &str =
+    "seed = 1\nduration = \"1m\"\narrivals.open.rate = \"60/s\"\nserver.service = { exponential = \"8ms\" }\n";
 
 const CLOSED: &str = "\
 duration = \"30s\"
@@ -361,6 +380,9 @@ fn printed(args: &[&str]) -> String {
     let place = folder.path().to_str().unwrap();
     fs::write(folder.path().join("w.toml"), WORKLOAD).unwrap();
     fs::write(folder.path().join("closed.toml"), CLOSED).unwrap();
+    fs::write(folder.path().join("open.toml"), OPEN).unwrap();
+    fs::write(folder.path().join("slower.toml"), OPEN.replace("8ms", "9ms").replace("seed = 1", "seed = 1001"))
+        .unwrap();
     let thresholds = format!("{WORKLOAD}{THRESHOLDS}");
     fs::write(folder.path().join("thresholds.toml"), &thresholds).unwrap();
     fs::write(folder.path().join("wrong-threshold.toml"), thresholds.replace("{buy}", "{by}")).unwrap();

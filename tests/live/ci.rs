@@ -14,7 +14,8 @@ tests![
     the_github_workflow_reports_in_the_pull_request,
     the_gitlab_job_reports_in_the_merge_request,
     the_jenkins_pipeline_keeps_its_results,
-    a_failed_threshold_fails_the_job_and_is_reported_all_the_same
+    a_failed_threshold_fails_the_job_and_is_reported_all_the_same,
+    a_pull_request_is_compared_with_the_main_branch
 ];
 
 fn examples() -> PathBuf {
@@ -76,6 +77,9 @@ impl Checkout {
         let path =
             format!("{}:{}:{}", self.path().join("bin").display(), offered.display(), std::env::var("PATH").unwrap());
         // The shell writes the exit code of the step and ends its background processes when its stdin is closed.
+        // A comparison of two seconds.
+        let script =
+            script.replace("--no-worse-than 20%", "--no-worse-than 1000% --round 600ms --settle 100ms --pairs 4");
         let outer = "bash -e -c \"$0\"; echo $? > code; read -r _; kill -- -$$";
         let mut command = Command::new("setsid");
         command
@@ -162,6 +166,34 @@ fn a_failed_threshold_fails_the_job_and_is_reported_all_the_same() {
     checkout.check_results(99);
     assert!(checkout.read("load-test/junit.xml").contains("<failure"), "{}", checkout.read("load-test/junit.xml"));
     assert!(checkout.read("calls").contains("gh pr comment"));
+}
+
+fn a_pull_request_is_compared_with_the_main_branch() {
+    let mut checkout = github("< 2s");
+    if checkout.read("run-code") != "0" {
+        // A busy machine: a run that is not valid is no baseline.
+        return;
+    }
+    let steps = github_steps();
+    let step = |part: &str| &steps.iter().find(|step| step.script.contains(part)).unwrap().script;
+    let (compare, keep) = (step("offered compare"), step("refs/heads/main"));
+    let baseline = checkout.path().join("baseline");
+    assert_eq!(checkout.step(keep, &[("GITHUB_REF", "refs/pull/7/merge")]), 0);
+    assert!(!baseline.exists());
+    // The first baseline is the run, the next one the rounds of the comparison.
+    for first in ["run.json", "001-b"] {
+        assert_eq!(checkout.step(keep, &[("GITHUB_REF", "refs/heads/main")]), 0, "{}", checkout.read("log"));
+        assert!(baseline.join(first).exists(), "{}", checkout.read("log"));
+        let _ = fs::remove_dir_all(checkout.path().join("rounds"));
+        let code = checkout.step(compare, &[]);
+        let summary = checkout.read("load-test/summary.md");
+        // A busy machine may make rounds invalid.
+        assert!(matches!(code, 0 | 2 | 3), "{summary}{}", checkout.read("log"));
+        if code != 0 {
+            return;
+        }
+        assert!(summary.contains("B's p95 is") && summary.contains("PASSED"), "{summary}");
+    }
 }
 
 fn the_gitlab_job_reports_in_the_merge_request() {

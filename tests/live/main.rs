@@ -12,6 +12,7 @@ mod accounting;
 mod answers;
 mod chromium;
 mod ci;
+mod compare;
 mod disturbed;
 mod e_commerce;
 mod engines;
@@ -54,6 +55,7 @@ fn main() {
         accounting::tests(),
         answers::tests(),
         ci::tests(),
+        compare::tests(),
         disturbed::tests(),
         e_commerce::tests(),
         engines::tests(),

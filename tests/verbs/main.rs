@@ -3,6 +3,7 @@
 mod calibrate;
 mod capacity;
 mod catalogue;
+mod compare;
 mod completions;
 mod documents;
 mod emulate_web_traffic;

@@ -10,7 +10,7 @@ use offered_events::document::Document;
 use offered_experiment::Summary;
 use offered_experiment::calibrate::Calibration;
 use offered_experiment::document::version::Version;
-use offered_experiment::document::{Record, capacity, demo, simulate, sweep};
+use offered_experiment::document::{Record, capacity, compare, demo, simulate, sweep};
 use offered_import::document::ImportDocument;
 use offered_logs::document as logs;
 use offered_plan::document as plan;
@@ -37,6 +37,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         document::<Record>(),
         document::<sweep::Document>(),
         document::<capacity::Document>(),
+        document::<compare::Document>(),
         document::<simulate::Document>(),
         document::<plan::Emulation>(),
         document::<plan::Populations>(),

@@ -12,6 +12,7 @@
 
 mod calibrate;
 mod capacity;
+mod compare;
 mod completions;
 mod conventions;
 mod csv;
@@ -93,6 +94,7 @@ enum Command {
     Llm(llm::Args),
     Sweep(sweep::Args),
     Capacity(capacity::Args),
+    Compare(compare::Args),
     Watch(watch::Args),
     Observe(observe::Args),
     Verify(verify::Args),
@@ -127,6 +129,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Llm(args) => llm::run(&args),
         Command::Capacity(args) => capacity::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Observe(args) => observe::run(&args),

@@ -47,6 +47,8 @@ fn text(news: Progress) -> String {
             let time = time.map_or_else(String::new, |time| format!(", {time} left"));
             format!("cell {number} of {of}: {name}{time}")
         }
+        Progress::Round { pair: 0, name, .. } => format!("warm-up: {name}"),
+        Progress::Round { pair, pairs, name } => format!("pair {pair} of at most {pairs}: {name}"),
         Progress::CopyProgress(copied) => messages::copied(&copied),
         Progress::UploadFailed { reason: why } => {
             format!("note: {}; retrying for another minute, or until Ctrl-C", offered_base::visible(why))

@@ -40,7 +40,7 @@ macro_rules! schemas {
 
 /// All schemas, in the order of the list.
 const SCHEMAS: &[NamedSchema] = schemas! {
-    "workload" "run" "verify" "verify-several" "run-directory" "sweep" "capacity" "simulate" "plan.emulate" "plan.table"
+    "workload" "run" "verify" "verify-several" "run-directory" "sweep" "capacity" "compare" "simulate" "plan.emulate" "plan.table"
     "plan.curve" "plan.web-users" "plan.solve" "plan.flows" "plan.compare" "logs" "logs.each" "report" "import" "calibrate" "demo" "version"
 };
 

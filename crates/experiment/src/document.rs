@@ -4,6 +4,7 @@
 //! [`crate::calibrate::Calibration`] is `offered.calibrate/1`, [`offered_verify::Verdict`] is `offered.verify/1`.
 
 pub mod capacity;
+pub mod compare;
 pub mod demo;
 pub mod simulate;
 pub mod sweep;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use offered_base::Nanos;
 use offered_run::Counts;
 use offered_workload::Mistake;
 
@@ -314,6 +315,37 @@ pub enum Error {
     /// The search was stopped.
     #[error("stopped; a search cannot be continued: start it again near the last value")]
     Stopped,
+    /// A comparison was stopped before its first look.
+    #[error("stopped before {fewest} pairs of rounds were made; there is no result yet")]
+    ComparisonStopped {
+        /// The number of pairs of the first look.
+        fewest: usize,
+    },
+    /// A round of a comparison would have only a part of the load.
+    #[error(
+        "{name}: the load changes during its {duration}, and a round of {round} would have only the start of it; add --round {duration}, or use a constant load"
+    )]
+    ChangingLoadInRound {
+        /// The name of the workload.
+        name: String,
+        /// Its duration.
+        duration: Nanos,
+        /// Duration of a round.
+        round: Nanos,
+    },
+    /// A baseline has too few rounds.
+    #[error(
+        "{}: it has {rounds} valid rounds or parts of the length of a round, and at least {fewest} are needed; record a longer run, or use a shorter --round",
+        path.display()
+    )]
+    ShortBaseline {
+        /// The baseline.
+        path: PathBuf,
+        /// The number of rounds.
+        rounds: usize,
+        /// How many are needed.
+        fewest: usize,
+    },
     /// A run of a search stopped itself.
     #[error("the run stopped itself: {0}")]
     Halted(String),
@@ -371,6 +403,7 @@ impl Error {
             | Self::TakeoverOfCountedRun
             | Self::SweepStopped { .. }
             | Self::Stopped
+            | Self::ComparisonStopped { .. }
             | Self::Halted(_) => false,
             _ => true,
         }

@@ -38,6 +38,7 @@
 pub mod calibrate;
 pub mod capacity;
 mod collector;
+pub mod compare;
 pub mod demo;
 pub mod document;
 mod error;

@@ -54,6 +54,15 @@ pub enum Progress<'a> {
         /// The duration of this and all later cells; `None` if simulated, or if a number of requests ends them.
         duration: Option<Nanos>,
     },
+    /// A round of a comparison starts.
+    Round {
+        /// The number of its pair; the first one, 0, warms up.
+        pair: usize,
+        /// The maximum number of pairs.
+        pairs: usize,
+        /// The name of its side.
+        name: &'a str,
+    },
     /// Recordings of other workers are copied from an object store.
     CopyProgress(CopyProgress<'a>),
     /// An upload to an object store fails and is retried.

@@ -38,6 +38,7 @@ pub mod linear_regression;
 pub mod order;
 pub mod periodicity;
 pub mod regression;
+pub mod sequential;
 pub mod steady_state;
 pub mod summary;
 pub mod ticks;

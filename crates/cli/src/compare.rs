@@ -1,0 +1,180 @@
+//! `offered compare`: interleaved rounds against two targets, with intervals of the difference.
+
+mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use offered_base::Nanos;
+use offered_experiment::WorkloadSource;
+use offered_experiment::compare::{Baseline, Comparison, Side};
+use offered_verify::CheckResult;
+use offered_workload::Workload;
+use offered_workload::threshold::{Quantity, Statistic};
+
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{json, out};
+use crate::progress::Stderr;
+use crate::tolerance::{Percent, Tolerance};
+use crate::trust::{CommandsFlag, FilesFlag};
+use crate::{input_file, signals, workload_file};
+
+const AFTER: &str = "\
+A pair is one round against A and one against B with the same requests at the
+same times, in alternating order (A B, B A, ...). The first pair warms up. After
+four pairs, and after every second further one, the 95 % interval of the change
+is computed. It is wide enough for all these looks together, so the comparison
+may stop as soon as it knows the answer.
+
+Without --no-worse-than it stops when B is known to be slower or faster, or when
+the interval is as narrow as --precision. With it, B passes when the interval is
+below the limit, and fails when it is above, or when more of its requests fail.
+
+With --baseline, A is a recording: the directory of an earlier comparison (its
+rounds of B), or a run directory. Differences between machines then count as a
+change of the server, and are not in the interval.
+
+Examples:
+  Two versions of a service
+    offered compare w.toml --target http://old/ --target http://new/
+  Two workloads, for example with another connection pool
+    offered compare a.toml b.toml
+  Two modelled servers
+    offered compare a.toml b.toml --simulate
+  A gate in CI, against last week's recording
+    offered compare w.toml --baseline last -o now --no-worse-than 5%
+  Without last week's recording: the first baseline
+    offered run w.toml -o last
+
+Exit codes: 0 done, or no worse; 1 could not continue; 2 wrong input; 3 not
+known whether B is no worse; 99 B is worse.";
+
+/// Compare two targets or workloads in interleaved rounds: is B slower than A?
+#[derive(clap::Args)]
+#[command(after_help = AFTER)]
+pub(crate) struct Args {
+    /// Workload file of both sides, or of A
+    workload: PathBuf,
+    /// Workload file of B
+    #[arg(conflicts_with = "target")]
+    other: Option<PathBuf>,
+    /// URL that replaces the target of the workload: first that of A, then that of B
+    #[arg(long, value_name = "URL")]
+    target: Vec<String>,
+    /// Recorded comparison or run that is A
+    #[arg(long, value_name = "DIR", conflicts_with = "other")]
+    baseline: Option<PathBuf>,
+    /// Statistic of the response times that decides: mean, max, or a percentile
+    #[arg(long, value_name = "STATISTIC", default_value = "p95", value_parser = statistic)]
+    metric: Statistic,
+    /// Largest accepted increase of the metric from A to B
+    #[arg(long, value_name = "PERCENT")]
+    no_worse_than: Option<Percent>,
+    /// Stop when the interval is narrower than this share of its value
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = crate::simulate::percent)]
+    precision: f64,
+    /// Duration of a round
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    round: Nanos,
+    /// Exclude the first TIME of each round from statistics
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    settle: Nanos,
+    /// Maximum number of pairs of rounds
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(4..=1000))]
+    pairs: u16,
+    /// New directory with a run directory for each round
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Simulate the rounds on the workloads' [server] instead of running them
+    #[arg(long, requires = "other", conflicts_with_all = ["output", "baseline"])]
+    simulate: bool,
+    #[command(flatten)]
+    tolerance: Tolerance,
+    #[command(flatten)]
+    files: FilesFlag,
+    #[command(flatten)]
+    commands: CommandsFlag,
+    /// Print one JSON document (schema offered.compare/1)
+    #[arg(long)]
+    json: bool,
+    /// Show no progress on stderr
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.settle >= args.round {
+        return Err(Failure::input(format!("--settle {} leaves nothing of a round of {}", args.settle, args.round)));
+    }
+    let first = open(args, &args.workload)?;
+    let second = args.other.as_ref().map(|path| open(args, path)).transpose()?;
+    let sides = sides(args, &first.0, second.as_ref().map(|(source, _)| source))?;
+    let counted = Nanos(args.round.0 - args.settle.0);
+    let baseline = |path: &PathBuf| Baseline::read(path, counted, args.metric, first.1.sessions(), input_file::broken);
+    let comparison = Comparison {
+        sides,
+        baseline: args.baseline.as_ref().map(baseline).transpose()?,
+        simulated: args.simulate,
+        round: args.round,
+        settle: args.settle,
+        max_pairs: args.pairs.into(),
+        statistic: args.metric,
+        no_worse_than: args.no_worse_than.map(Percent::fraction),
+        precision: args.precision,
+        directory: args.output.as_deref(),
+    };
+    let stop = Arc::default();
+    if !args.simulate {
+        signals::stop(&stop)?;
+    }
+    let document = comparison.run(&stop, &mut Stderr { quiet: args.quiet })?;
+    if args.json {
+        json(&document);
+    } else {
+        out!(no newline: "{}", text::Text(&document));
+        if let Some(directory) = &args.output {
+            out!("saved       {}", directory.display());
+        }
+    }
+    Ok(match document.result {
+        None if document.responses.iter().all(|row| row.change_percent.is_none()) => Exit::Invalid,
+        None | Some(CheckResult::Passed) => Exit::Done,
+        Some(CheckResult::NotChecked) => Exit::Invalid,
+        Some(CheckResult::Failed) => Exit::Failed,
+    })
+}
+
+fn open(args: &Args, path: &PathBuf) -> Result<(WorkloadSource, Workload), Failure> {
+    let commands = (!args.simulate).then_some(args.commands);
+    let (mut source, workload) = workload_file::read_to_run(path, args.files, commands)?;
+    args.tolerance.edit(&mut source.text)?;
+    Ok((source, workload))
+}
+
+/// A and B, or B alone with a baseline.
+fn sides<'a>(
+    args: &Args,
+    first: &'a WorkloadSource,
+    second: Option<&'a WorkloadSource>,
+) -> Result<Vec<Side<'a>>, Failure> {
+    let of_file = |source: &'a WorkloadSource| Side { name: source.name.clone(), source, target: None };
+    let of_target = |url: &String| Side { name: url.clone(), source: first, target: Some(url.clone()) };
+    match (&args.target[..], second, &args.baseline) {
+        ([], None, Some(_)) => Ok(vec![of_file(first)]),
+        ([target], None, Some(_)) => Ok(vec![of_target(target)]),
+        ([], Some(second), None) => Ok(vec![of_file(first), of_file(second)]),
+        ([_, _], None, None) => Ok(args.target.iter().map(of_target).collect()),
+        (_, _, Some(_)) => Err(Failure::input("with --baseline, B is one target; give one --target or none")),
+        _ => Err(Failure::input("nothing to compare: give two --target, a second workload file, or --baseline DIR")),
+    }
+}
+
+/// A statistic of the response times.
+fn statistic(text: &str) -> Result<Statistic, String> {
+    match text.parse::<Quantity>() {
+        Ok(Quantity::Response(statistic)) => Ok(statistic),
+        _ => Err(format!("`{text}` is not mean, max or a percentile such as p95")),
+    }
+}
