@@ -62,11 +62,18 @@ fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
 
 /// Steps of the integration per standard deviation of an increment.
 const STEPS: f64 = 6.0;
-/// Maximum number of steps of the integration, for looks that are very close together.
-const MOST_STEPS: usize = 1000;
+/// Looks with less than this ratio of information count as one: their intervals are almost the same.
+const CLOSE: f64 = 1.04;
 
 /// The constant that standardised sums at these amounts of information all stay below, in absolute value, with probability 1 - `alpha`.
 fn pocock_constant(looks: &[f64], alpha: f64) -> f64 {
+    let mut distinct: Vec<f64> = Vec::new();
+    for look in looks {
+        if distinct.last().is_none_or(|last| *look >= CLOSE * last) {
+            distinct.push(*look);
+        }
+    }
+    let looks = &distinct[..];
     // Between the quantile of one look and that of independent looks.
     let quantile = |alpha: f64| Normal::standard().inverse_cdf(1.0 - alpha / 2.0);
     let (mut low, mut high) = (quantile(alpha), quantile(alpha / looks.len().max(1) as f64));
@@ -79,15 +86,14 @@ fn pocock_constant(looks: &[f64], alpha: f64) -> f64 {
 
 /// The probability that Brownian motion is within `constant` times the square root of the time at all these times.
 fn probability_inside(times: &[f64], constant: f64) -> f64 {
-    let Some((first, rest)) = times.split_first() else { return 1.0 };
-    // Its density at the last time, on the paths that were inside so far.
-    let mut density = Grid::new(constant * first.sqrt(), first.sqrt(), |x| bell(x, *first));
-    let mut before = *first;
-    for time in rest {
-        let step = time - before;
-        let last = density;
-        density = Grid::new(constant * time.sqrt(), step.sqrt(), |x| last.integral(|u| bell(x - u, step)));
-        before = *time;
+    let Some(first) = times.first() else { return 1.0 };
+    // The smallest step between two times decides how finely densities are integrated.
+    let least = times.windows(2).map(|pair| pair[1] - pair[0]).fold(*first, f64::min).sqrt();
+    // The density at the last time, on the paths that were inside so far.
+    let mut density = Grid::new(constant * first.sqrt(), least, |x| bell(x, *first));
+    for pair in times.windows(2) {
+        let step = pair[1] - pair[0];
+        density = Grid::new(constant * pair[1].sqrt(), least, |x| density.integral(|u| bell(x - u, step)));
     }
     density.integral(|_| 1.0)
 }
@@ -106,7 +112,7 @@ struct Grid {
 impl Grid {
     /// `scale` is the distance over which the function changes.
     fn new(end: f64, scale: f64, function: impl Fn(f64) -> f64) -> Self {
-        let steps = ((STEPS * 2.0 * end / scale) as usize).clamp(20, MOST_STEPS).next_multiple_of(2);
+        let steps = ((STEPS * 2.0 * end / scale) as usize).max(20).next_multiple_of(2);
         let at = |i: usize| -end + 2.0 * end * i as f64 / steps as f64;
         Self { end, values: (0..=steps).map(|i| function(at(i))).collect() }
     }
