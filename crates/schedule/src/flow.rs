@@ -382,7 +382,7 @@ impl Flows {
 
     /// The number in [`Flows::steps`] of the step at a place; `None`: there is no such place.
     pub fn step_number(&self, place: u16) -> Option<usize> {
-        self.places.get(usize::from(place)).map(|step| usize::from(*step))
+        self.layout.steps.get(usize::from(place)).map(|step| usize::from(*step))
     }
 
     /// The flow of a place; `None`: there is no such place.
