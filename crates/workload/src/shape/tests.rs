@@ -87,6 +87,10 @@ fn the_schema_takes_thresholds_of_all_metrics() {
     for (metric, bound) in [
         ("page.p95", "< 1s"),
         ("objects.mean", "< 1s"),
+        ("visit.p95", "< 3s"),
+        ("visit.duration.p95{buyer}", "< 30s"),
+        ("visits.success", "> 99%"),
+        ("response.p95{buyer/cart}", "< 1s"),
         ("ttft.p95{chat}", "< 500ms"),
         ("tpot.max", "< 50ms"),
         ("gap.p99", "< 1s"),
