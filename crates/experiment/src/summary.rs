@@ -34,7 +34,7 @@ pub(crate) fn measurements<'a>(
     Measurements::new(recording, &verdict.gaps, &verdict.window, counted)
         .with_pages(workload.pages())
         .with_scenarios(workload.scenarios(), &verdict.scenarios)
-        .with_flows(workload.flows().map(std::sync::Arc::as_ref))
+        .with_flows(workload.flows(), workload.groups())
         .with_checks(workload.checks())
         .with_goodput(workload.goodput())
 }

@@ -162,6 +162,9 @@ fn output(run: &Run) -> String {
     }
     if let Some(visits) = &run.verdict.visits {
         let _ = writeln!(text, "visits: {}", visits.text());
+        for group in &visits.groups {
+            let _ = writeln!(text, "group {}: {}", visible(&group.label), group.text());
+        }
     }
     for (status, n) in &run.verdict.statuses {
         let _ = writeln!(text, "status {status}: {n} responses");

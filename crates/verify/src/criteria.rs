@@ -8,7 +8,7 @@ use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::arrivals::{Process, Schedule};
 use offered_schedule::{Flows, Population, Sessions, System};
-use offered_workload::{Generator, Goodput, Threshold, Workload};
+use offered_workload::{Generator, Goodput, Group, Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
@@ -71,6 +71,8 @@ pub struct Criteria {
     pub have_visits: bool,
     /// The flows that visits walk through; `None` without flows.
     pub flows: Option<Arc<Flows>>,
+    /// The parts of visits that are measured as groups.
+    pub groups: Vec<Group>,
     /// The class of each request that has one: pairs of request name and class name.
     pub classes: Vec<(String, String)>,
     /// The largest 99th percentile of lateness.
@@ -116,6 +118,7 @@ impl Default for Criteria {
             pages: Vec::new(),
             have_visits: false,
             flows: None,
+            groups: Vec::new(),
             classes: Vec::new(),
             late_after: Nanos::from_millis(10),
             closed: false,
@@ -189,6 +192,7 @@ impl Criteria {
             pages: workload.pages(),
             have_visits: workload.sessions().have_visits(),
             flows: workload.flows().cloned(),
+            groups: workload.groups().to_vec(),
             classes: workload.classes(),
             ..Self::default()
         }

@@ -5,6 +5,7 @@ mod visits;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
@@ -14,7 +15,7 @@ use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
-use offered_workload::{Goodput, failed_checks};
+use offered_workload::{Goodput, Group, failed_checks};
 
 use crate::pages::{self, Object};
 use crate::scenarios::recording_of;
@@ -42,7 +43,9 @@ pub struct Measurements<'a> {
     /// The scenarios of the run with the verdict on each, as far as they are known.
     scenarios: Option<(&'a Scenarios, &'a [Verdict])>,
     /// The flows of the run, if it has any.
-    flows: Option<&'a Flows>,
+    flows: Option<&'a Arc<Flows>>,
+    /// The groups of their steps.
+    groups: &'a [Group],
     /// Only the requests of this step of the flows; `None`: all.
     step: Option<usize>,
 }
@@ -70,14 +73,15 @@ impl<'a> Measurements<'a> {
             is_share: false,
             scenarios: None,
             flows: None,
+            groups: &[],
             step: None,
         }
     }
 
-    /// Adds the flows of the run, so that a metric may be that of a step, or of the visits of a flow.
+    /// Adds the flows and groups of the run, so that a metric may be that of a step, of the visits of a flow, or of a group.
     #[must_use]
-    pub fn with_flows(self, flows: Option<&'a Flows>) -> Self {
-        Self { flows, ..self }
+    pub fn with_flows(self, flows: Option<&'a Arc<Flows>>, groups: &'a [Group]) -> Self {
+        Self { flows, groups, ..self }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
@@ -137,9 +141,10 @@ impl<'a> Measurements<'a> {
     /// # Errors
     /// The recording cannot be read.
     pub fn estimate(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
+        let is_of_visits = metric.quantity.is_of_visits() || metric.quantity.is_of_groups();
         let label = match &metric.label {
             None => None,
-            Some(_) if metric.quantity == Quantity::ChecksFailed || metric.quantity.is_of_visits() => None,
+            Some(_) if metric.quantity == Quantity::ChecksFailed || is_of_visits => None,
             Some(label) => match (self.recording.labels.iter().position(|name| name == label), self.step_of(label)) {
                 (Some(label), _) => Some(label as u16),
                 (None, Some(step)) => {
@@ -150,7 +155,7 @@ impl<'a> Measurements<'a> {
             },
         };
         Ok(match metric.quantity {
-            quantity if quantity.is_of_visits() => self.estimate_of_visits(metric)?,
+            _ if is_of_visits => self.estimate_of_visits(metric)?,
             Quantity::Response(statistic) => self.times_with_failures(Event::response, label)?.estimate(statistic),
             Quantity::ResponseOk(statistic) => self.successful_times(Event::response, label)?.estimate(statistic),
             Quantity::Service(statistic) => self.times_with_failures(Event::service, label)?.estimate(statistic),

@@ -406,7 +406,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         on_the_wire: OnTheWire::of(scope.recording)?,
         attempts: measured.attempts,
         visits: match criteria.have_visits {
-            true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_deref())?,
+            true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_ref(), &criteria.groups)?,
             false => None,
         },
         stability: measured.stability,

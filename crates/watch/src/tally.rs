@@ -124,7 +124,7 @@ impl Tally {
                 workload.flows(),
             ),
             joined: ObjectJoiner::default(),
-            visits: VisitTracker::default(),
+            visits: VisitTracker::new(workload.flows().cloned(), workload.groups().to_vec()),
             ended_visits: workload.sessions().have_visits().then(LiveVisits::default),
             totals: None,
             failed_threshold: None,
@@ -189,11 +189,11 @@ impl Tally {
     /// Adds a request to its visit, which may end with it.
     fn add_to_visit(&mut self, event: &Event, objects: &[Object]) {
         let Some(ended) = self.ended_visits.as_mut().filter(|_| event.visit.is_some()) else { return };
-        let (analysed, trackers) = (&self.analysed, &mut self.trackers);
+        let (analysed, trackers, groups) = (&self.analysed, &mut self.trackers, self.workload.groups());
         self.visits.add(event, page_response(event, objects), &mut |visit| {
             if analysed.contains(&visit.begins) {
                 ended.add(visit);
-                trackers.iter_mut().for_each(|tracker| tracker.add_visit(visit));
+                trackers.iter_mut().for_each(|tracker| tracker.add_visit(visit, groups));
             }
         });
     }

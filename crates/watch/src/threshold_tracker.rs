@@ -9,7 +9,7 @@ use offered_schedule::Flows;
 use offered_stats::summary::quantile_at;
 use offered_verify::{Object, ThresholdResult, VisitRecord, check_outcomes, page_response, token_metrics};
 use offered_workload::threshold::{Metric, Quantity, Statistic, Unit};
-use offered_workload::{Goodput, Threshold};
+use offered_workload::{Goodput, Group, Threshold};
 
 use crate::times::value_at;
 
@@ -62,6 +62,7 @@ impl ThresholdTracker {
                 None => (None, None),
                 Some(_) if *quantity == Quantity::ChecksFailed => (None, None),
                 Some(label) if quantity.is_of_visits() => is_flow(label)?,
+                Some(_) if quantity.is_of_groups() => (None, None),
                 Some(label) => match labels.iter().position(|name| name == label) {
                     Some(number) => (Some(number as u16), None),
                     None => (None, Some(flows?.step_names().iter().position(|name| name == label)?)),
@@ -107,7 +108,7 @@ impl ThresholdTracker {
                 self.add_outcome(event.outcome, page_response(event, objects));
             }
             Quantity::Page(_) | Quantity::PageErrors => {}
-            quantity if quantity.is_of_visits() => {}
+            quantity if quantity.is_of_visits() || quantity.is_of_groups() => {}
             Quantity::ChecksFailed => {
                 let names = self.checks.get(usize::from(event.label)).map_or(&[][..], Vec::as_slice);
                 let name = self.threshold.metric.label.as_deref();
@@ -140,16 +141,20 @@ impl ThresholdTracker {
         }
     }
 
-    /// Adds a visit that began inside the analysed time.
-    pub(crate) fn add_visit(&mut self, visit: &VisitRecord) {
+    /// Adds a visit or one of these groups, which began inside the analysed time.
+    pub(crate) fn add_visit(&mut self, visit: &VisitRecord, groups: &[Group]) {
         let Metric { quantity, label } = &self.threshold.metric;
-        let time = match quantity {
-            Quantity::Visit(_) | Quantity::VisitsSuccess => visit.response,
-            Quantity::VisitDuration(_) => visit.duration,
+        let time = match (quantity, visit.group) {
+            (Quantity::Visit(_) | Quantity::VisitsSuccess, None) => visit.response,
+            (Quantity::Group(_) | Quantity::GroupsSuccess, Some(_)) => visit.response,
+            (Quantity::VisitDuration(_), None) | (Quantity::GroupDuration(_), Some(_)) => visit.duration,
             _ => return,
         };
-        let flow = || Some(&self.flows.as_ref()?.flow_at(visit.place)?.name);
-        if label.is_none() || flow() == label.as_ref() {
+        let name = match visit.group {
+            Some(group) => groups.get(group).map(|group| &group.name),
+            None => self.flows.as_ref().and_then(|flows| flows.flow_at(visit.place)).map(|flow| &flow.name),
+        };
+        if label.is_none() || name == label.as_ref() {
             self.add_outcome(visit.outcome, Some(time));
         }
     }
@@ -187,6 +192,8 @@ impl ThresholdTracker {
             | Quantity::Objects(statistic)
             | Quantity::Visit(statistic)
             | Quantity::VisitDuration(statistic)
+            | Quantity::Group(statistic)
+            | Quantity::GroupDuration(statistic)
             | Quantity::Ttft(statistic)
             | Quantity::Tpot(statistic)
             | Quantity::Gap(statistic)
@@ -197,7 +204,7 @@ impl ThresholdTracker {
             Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
                 share(self.failed)
             }
-            Quantity::VisitsSuccess => share(self.times.len()),
+            Quantity::VisitsSuccess | Quantity::GroupsSuccess => share(self.times.len()),
             Quantity::ThroughputRate => per_s(self.completed),
             Quantity::TokensRate => per_s(self.tokens),
             Quantity::GoodputRate => per_s(self.good),

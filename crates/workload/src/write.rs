@@ -20,7 +20,7 @@ use self::pairs::{Pair, Pairs, list, pairs, section, template};
 use super::observe::DEFAULT_INTERVAL;
 use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, Variable};
 use super::{
-    Draft, Generator, Goodput, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
+    Draft, Generator, Goodput, Group, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
 };
 use crate::Template;
 use crate::policy::Policy;
@@ -92,6 +92,13 @@ impl fmt::Display for Workload {
             if let Some(once) = arrivals::of_once(flows, |_| is_alone, requests, conditions) {
                 section(&mut text, "[once]", &once.0);
             }
+        }
+        for Group { name, from, to } in &self.0.groups {
+            let Some(flows) = self.0.sessions.flows() else { continue };
+            let [from, to] = [from, to].map(|step| &flows.steps()[usize::from(*step)]);
+            let flow = &flows.flows()[usize::from(from.flow)].name;
+            let keys = Pairs::default().text("name", name).text("flow", flow);
+            section(&mut text, "[[group]]", &keys.text("from", &from.name).text("to", &to.name).0);
         }
         if let Some(Goodput { ttft, tpot, response }) = self.0.goodput {
             let keys = Pairs::default().maybe(ttft, |keys, time| keys.text("ttft", time));

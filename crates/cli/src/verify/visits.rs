@@ -1,4 +1,4 @@
-//! Visits by flow, and requests by step.
+//! Visits by flow, groups, and requests by step.
 
 use std::fmt::{self, Formatter};
 
@@ -7,23 +7,26 @@ use offered_verify::{StepStats, TimeSummary, Verdict, VisitTimes};
 
 use crate::table::{Table, clipped, maybe};
 
-/// Writes a row per flow and a row per step; nothing if there are no visits.
+/// Writes a row per flow, group and step; nothing if there are no visits.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(visits) = &v.visits else { return Ok(()) };
-    write!(f, "\nVisits (ms)\n{}", by_flow(&visits.flows))?;
+    // A single flow equals the total.
+    let flows = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
+    write!(f, "\nVisits (ms)\n{}", rows("flow", flows))?;
+    if !visits.groups.is_empty() {
+        write!(f, "\nGroups (ms)\n{}", rows("group", &visits.groups))?;
+    }
     if visits.steps.is_empty() {
         return Ok(());
     }
     write!(f, "\nRequests by step (ms)\n{}", by_step(&visits.steps))
 }
 
-fn by_flow(flows: &[VisitTimes]) -> Table {
+fn rows(what: &'static str, all: &[VisitTimes]) -> Table {
     let heads =
-        ["flow", "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
+        [what, "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
     let mut table = Table::new(heads);
-    // A single flow equals the total.
-    let shown = if flows.len() == 2 { &flows[1..] } else { flows };
-    for row in shown {
+    for row in all {
         let response = |of: fn(&TimeSummary) -> f64| maybe(row.response.as_ref().map(of), 1);
         let duration = |of: fn(&TimeSummary) -> f64| maybe(row.duration.as_ref().map(of), 1);
         table.row([
@@ -31,7 +34,7 @@ fn by_flow(flows: &[VisitTimes]) -> Table {
             count(row.ok),
             count(row.failed),
             count(row.cut),
-            maybe(row.requests_per_visit, 2),
+            maybe(row.mean_requests, 2),
             response(|of| of.p50_ms),
             response(|of| of.p95_ms),
             response(|of| of.p99_ms),

@@ -143,6 +143,7 @@ fn details(run: &Run) -> Vec<Block> {
         (!run.thresholds.is_empty()).then(|| verdict::thresholds(&run.thresholds)),
         responses::by_request(run),
         run.verdict.visits.as_ref().map(sections::visits::by_flow),
+        run.verdict.visits.as_ref().and_then(sections::visits::groups),
         run.verdict.visits.as_ref().and_then(sections::visits::by_step),
         responses::statuses(run),
         failures::by_request(run),

@@ -115,12 +115,12 @@ fn discipline() -> Value {
 fn thresholds() -> Value {
     let label = r"\s*(?:\{[^{}]+\})?\s*$";
     let samples =
-        r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|visit\.duration\.|visit\.|ttft\.|tpot\.|gap\.|itl\.";
+        r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|visit\.duration\.|visit\.|group\.duration\.|group\.|ttft\.|tpot\.|gap\.|itl\.";
     let times = format!(r"^\s*(?:{samples})?(?:mean|max|p{NUMBER}){label}");
     let limits = [
         (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
         (
-            format!(r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|visits\.success|checks\.failed|goodput\.share){label}"),
+            format!(r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|visits\.success|groups\.success|checks\.failed|goodput\.share){label}"),
             format!(r"\s*{NUMBER}\s*%?\s*"),
             "A bound of a share, such as \"< 0.1%\".",
         ),
