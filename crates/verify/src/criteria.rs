@@ -65,6 +65,8 @@ pub struct Criteria {
     pub thresholds: Vec<Threshold>,
     /// The names of the checks of requests, each with the name of its request.
     pub checks: Vec<(String, Vec<String>)>,
+    /// The names of the metrics of requests, each with the name of its request.
+    pub metrics: Vec<(String, Vec<String>)>,
     /// The names of the requests that load objects.
     pub pages: Vec<String>,
     /// Whether sessions make visits.
@@ -115,6 +117,7 @@ impl Default for Criteria {
             goodput: None,
             thresholds: Vec::new(),
             checks: Vec::new(),
+            metrics: Vec::new(),
             pages: Vec::new(),
             have_visits: false,
             flows: None,
@@ -189,6 +192,7 @@ impl Criteria {
             goodput: workload.goodput(),
             thresholds: workload.thresholds().to_vec(),
             checks: workload.checks(),
+            metrics: workload.metrics(),
             pages: workload.pages(),
             have_visits: workload.sessions().have_visits(),
             flows: workload.flows().cloned(),

@@ -34,6 +34,8 @@ pub struct Measurements<'a> {
     pages: Vec<String>,
     /// The names of the checks of requests, by the names of the requests.
     checks: HashMap<String, Vec<String>>,
+    /// The names of the metrics of requests, each with the name of its request.
+    metrics: Vec<(String, Vec<String>)>,
     /// The limits of a good request.
     goodput: Option<Goodput>,
     from: Instant,
@@ -67,6 +69,7 @@ impl<'a> Measurements<'a> {
             gaps,
             pages: Vec::new(),
             checks: HashMap::new(),
+            metrics: Vec::new(),
             goodput: None,
             from,
             to,
@@ -114,6 +117,12 @@ impl<'a> Measurements<'a> {
         Self { checks: checks.into_iter().collect(), ..self }
     }
 
+    /// Sets the names of the metrics of requests, each with the name of its request.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Vec<(String, Vec<String>)>) -> Self {
+        Self { metrics, ..self }
+    }
+
     /// Sets the limits of a good request.
     #[must_use]
     pub fn with_goodput(self, goodput: Option<Goodput>) -> Self {
@@ -144,7 +153,7 @@ impl<'a> Measurements<'a> {
         let is_of_visits = metric.quantity.is_of_visits() || metric.quantity.is_of_groups();
         let label = match &metric.label {
             None => None,
-            Some(_) if metric.quantity == Quantity::ChecksFailed || is_of_visits => None,
+            Some(_) if is_of_visits || matches!(metric.quantity, Quantity::ChecksFailed | Quantity::Metric(_)) => None,
             Some(label) => match (self.recording.labels.iter().position(|name| name == label), self.step_of(label)) {
                 (Some(label), _) => Some(label as u16),
                 (None, Some(step)) => {
@@ -155,6 +164,7 @@ impl<'a> Measurements<'a> {
             },
         };
         Ok(match metric.quantity {
+            Quantity::Metric(statistic) => self.estimate_of_metric(metric.label.as_deref(), statistic)?,
             _ if is_of_visits => self.estimate_of_visits(metric)?,
             Quantity::Response(statistic) => self.times_with_failures(Event::response, label)?.estimate(statistic),
             Quantity::ResponseOk(statistic) => self.successful_times(Event::response, label)?.estimate(statistic),

@@ -49,7 +49,9 @@ impl ThresholdSensitivity {
         };
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
         let scenarios = criteria.scenarios.as_ref().and_then(ScenarioCriteria::scenarios);
-        let measurements = measurements.with_scenarios(scenarios, &[]).with_flows(criteria.flows.as_ref(), &criteria.groups);
+        let measurements =
+            measurements.with_scenarios(scenarios, &[]).with_flows(criteria.flows.as_ref(), &criteria.groups);
+        let measurements = measurements.with_metrics(criteria.metrics.clone());
         let measurements = measurements.with_checks(criteria.checks.clone()).with_goodput(criteria.goodput);
         let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
         for threshold in criteria.thresholds.iter().filter(is_checked) {
@@ -151,6 +153,7 @@ fn possible_range(
         }
         // The load is as specified; otherwise the run fails for other reasons than lateness.
         Quantity::Lateness(_)
+        | Quantity::Metric(_)
         | Quantity::ThroughputRate
         | Quantity::TokensRate
         | Quantity::GoodputRate

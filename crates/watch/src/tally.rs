@@ -119,7 +119,7 @@ impl Tally {
                 workload.thresholds(),
                 &labels,
                 &workload.pages(),
-                &workload.checks(),
+                [&workload.checks(), &workload.metrics()],
                 workload.goodput(),
                 workload.flows(),
             ),

@@ -507,6 +507,7 @@ fn thresholds(Draft { thresholds, requests, sessions, groups, .. }: &Draft) -> R
     let flows: Vec<&str> = flows.chain(scenarios()).collect();
     let groups: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let checks: Vec<&str> = requests.iter().flat_map(|request| &request.checks).map(|check| &*check.name).collect();
+    let metrics: Vec<&str> = requests.iter().flat_map(Request::metrics).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
         let written = Threshold::new(&metric, &bound).map(|written| Threshold { stop: threshold.stop, ..written });
@@ -526,8 +527,13 @@ fn thresholds(Draft { thresholds, requests, sessions, groups, .. }: &Draft) -> R
                 "no session makes several requests, so there is no {quantity}; use arrivals.partly_open, or add a [[flow]]"
             ));
         }
+        if matches!(quantity, Quantity::Metric(_)) && threshold.metric.label.is_none() {
+            let example = metrics.first().copied().unwrap_or("rows");
+            return Place::Threshold(number).wrong(format!("write which metric, for example {quantity}{{{example}}}"));
+        }
         let known = match quantity {
             Quantity::ChecksFailed => &checks,
+            Quantity::Metric(_) => &metrics,
             Quantity::ArrivalsRate | Quantity::ArrivalsCov => &labels,
             quantity if quantity.is_of_visits() => &flows,
             quantity if quantity.is_of_groups() => &groups,

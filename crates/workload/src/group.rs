@@ -21,7 +21,12 @@ impl Group {
     ///
     /// # Errors
     /// There are no such steps, or several.
-    pub(crate) fn find(name: &str, flow: Option<&str>, [from, to]: [&str; 2], flows: &Flows) -> Result<Self, InvalidValue> {
+    pub(crate) fn find(
+        name: &str,
+        flow: Option<&str>,
+        [from, to]: [&str; 2],
+        flows: &Flows,
+    ) -> Result<Self, InvalidValue> {
         let names: Vec<&str> = flows.flows().iter().map(|flow| flow.name.as_str()).collect();
         if let Some(flow) = flow.filter(|flow| !names.contains(flow)) {
             let hint = nearest(flow, &names);
@@ -106,7 +111,8 @@ mod tests {
             let error = parse(&format!("[[group]]\nname = \"g\"\n{group}\n")).unwrap_err();
             assert!(error.contains(why), "{group}: {error}");
         }
-        let error = parse("thresholds.\"group.p95{x}\" = \"< 1s\"\n[[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"last\"\n");
+        let error =
+            parse("thresholds.\"group.p95{x}\" = \"< 1s\"\n[[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"last\"\n");
         assert!(error.unwrap_err().contains("`x` is not one of g"));
     }
 }

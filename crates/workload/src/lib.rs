@@ -444,6 +444,12 @@ impl Workload {
         self.0.sessions.flows()
     }
 
+    /// The names of the metrics of requests that have some, each with the name of its request.
+    pub fn metrics(&self) -> Vec<(String, Vec<String>)> {
+        let of = |request: &Request| (request.name.clone(), request.metrics().map(str::to_owned).collect::<Vec<_>>());
+        self.0.requests.iter().map(of).filter(|(_, metrics)| !metrics.is_empty()).collect()
+    }
+
     /// The parts of visits that are measured as groups.
     pub fn groups(&self) -> &[Group] {
         &self.0.groups

@@ -29,8 +29,8 @@ use std::sync::Arc;
 
 use super::check::{Misfit, Place};
 use super::{
-    Draft, Generator, Goodput, Group, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode,
-    Workload,
+    Draft, Generator, Goodput, Group, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions,
+    WaitMode, Workload,
 };
 use crate::catalogue::Catalogue;
 use crate::condition::Condition;

@@ -6,6 +6,7 @@
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
 //!         page.p95  page.errors  objects.p95  objects.errors  checks.failed
 //!         visit.p95  visit.duration.p95  visits.success  group.p95  group.duration.p95  groups.success
+//!         metric.mean{rows}
 //!         ttft.p95  tpot.p95  gap.p99  itl.p99  tokens.rate  goodput.rate  goodput.share
 //!         response.ok.p99        of successful requests only; otherwise a failed request has an infinite response time
 //!         response.p99{home}     of the requests of one name, step (flow/step) or scenario only
@@ -70,6 +71,8 @@ pub enum Quantity {
     GroupDuration(Statistic),
     /// The fraction of groups that succeeded; groups that visits did not finish do not count.
     GroupsSuccess,
+    /// A number that responses have.
+    Metric(Statistic),
     /// The fraction of requests that failed or were not sent.
     ErrorsRate,
     /// The same fraction for pages only.
@@ -205,7 +208,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 27] = [
+    const NAMES: [&'static str; 28] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -220,6 +223,7 @@ impl Quantity {
         "group.p95",
         "group.duration.p95",
         "groups.success",
+        "metric.mean",
         "errors.rate",
         "checks.failed",
         "throughput.rate",
@@ -263,6 +267,7 @@ impl Quantity {
             | Self::Visit(Statistic::Percentile(p))
             | Self::VisitDuration(Statistic::Percentile(p))
             | Self::Group(Statistic::Percentile(p))
+            | Self::Metric(Statistic::Percentile(p))
             | Self::GroupDuration(Statistic::Percentile(p))
             | Self::Ttft(Statistic::Percentile(p))
             | Self::Tpot(Statistic::Percentile(p))
@@ -298,7 +303,7 @@ impl Quantity {
             | Self::ChecksFailed
             | Self::GoodputShare => Unit::Fraction,
             Self::ThroughputRate | Self::ArrivalsRate | Self::TokensRate | Self::GoodputRate => Unit::PerSecond,
-            Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
+            Self::ArrivalsCov | Self::AttemptsPerRequest | Self::Metric(_) => Unit::Number,
         }
     }
 }
@@ -341,6 +346,7 @@ impl FromStr for Quantity {
             ("objects.", Self::Objects),
             ("visit.duration.", Self::VisitDuration),
             ("visit.", Self::Visit),
+            ("metric.", Self::Metric),
             ("group.duration.", Self::GroupDuration),
             ("group.", Self::Group),
             ("ttft.", Self::Ttft),
@@ -371,6 +377,7 @@ impl fmt::Display for Quantity {
             Self::Group(statistic) => write!(f, "group.{statistic}"),
             Self::GroupDuration(statistic) => write!(f, "group.duration.{statistic}"),
             Self::GroupsSuccess => f.write_str("groups.success"),
+            Self::Metric(statistic) => write!(f, "metric.{statistic}"),
             Self::ErrorsRate => f.write_str("errors.rate"),
             Self::PageErrors => f.write_str("page.errors"),
             Self::ObjectsErrors => f.write_str("objects.errors"),

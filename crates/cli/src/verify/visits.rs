@@ -2,13 +2,16 @@
 
 use std::fmt::{self, Formatter};
 
-use offered_base::count;
-use offered_verify::{StepStats, TimeSummary, Verdict, VisitTimes};
+use offered_base::{count, short};
+use offered_verify::{MetricStats, StepStats, TimeSummary, Verdict, VisitTimes};
 
 use crate::table::{Table, clipped, maybe};
 
-/// Writes a row per flow, group and step; nothing if there are no visits.
+/// Writes a row per flow, group and step, and a row per metric; nothing if there are none.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    if !v.metrics.is_empty() {
+        write!(f, "\nMetrics\n{}", metrics(&v.metrics))?;
+    }
     let Some(visits) = &v.visits else { return Ok(()) };
     // A single flow equals the total.
     let flows = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
@@ -23,8 +26,7 @@ pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
 }
 
 fn rows(what: &'static str, all: &[VisitTimes]) -> Table {
-    let heads =
-        [what, "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
+    let heads = [what, "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
     let mut table = Table::new(heads);
     for row in all {
         let response = |of: fn(&TimeSummary) -> f64| maybe(row.response.as_ref().map(of), 1);
@@ -41,6 +43,16 @@ fn rows(what: &'static str, all: &[VisitTimes]) -> Table {
             duration(|of| of.p50_ms),
             duration(|of| of.p95_ms),
         ]);
+    }
+    table
+}
+
+fn metrics(all: &[MetricStats]) -> Table {
+    let mut table = Table::new(["metric", "n", "missing", "mean", "min", "p50", "p95", "p99", "max"]);
+    for MetricStats { metric, n, missing, mean, min, p50, p95, p99, max, .. } in all {
+        let text = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), short);
+        let [mean, min, p50, p95, p99, max] = [*mean, *min, *p50, *p95, *p99, *max].map(text);
+        table.row([clipped(metric), count(*n), count(*missing), mean, min, p50, p95, p99, max]);
     }
     table
 }

@@ -145,6 +145,7 @@ fn details(run: &Run) -> Vec<Block> {
         run.verdict.visits.as_ref().map(sections::visits::by_flow),
         run.verdict.visits.as_ref().and_then(sections::visits::groups),
         run.verdict.visits.as_ref().and_then(sections::visits::by_step),
+        sections::visits::metrics(run),
         responses::statuses(run),
         failures::by_request(run),
         responses::checks(run),

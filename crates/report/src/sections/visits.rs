@@ -1,6 +1,6 @@
-//! Visits by flow, and requests by step.
+//! Visits by flow, groups, requests by step, and metrics.
 
-use offered_verify::{StepStats, VisitStats, VisitTimes};
+use offered_verify::{MetricStats, StepStats, VisitStats, VisitTimes};
 
 use super::{LABELS, and_more};
 use crate::document::{Block, Cell, Section, Table};
@@ -70,6 +70,32 @@ fn times(what: &'static str, caption: &str, rows: &[VisitTimes]) -> Table {
         ],
         rows: rows.iter().map(row).collect(),
     }
+}
+
+/// The metrics of the workload, as a section; `None` if it has none.
+pub(super) fn metrics_section(run: &Run) -> Option<Section> {
+    Some(Section {
+        id: "metrics".into(),
+        level: 2,
+        title: "Metrics".into(),
+        intro: "Numbers in responses, which the workload declares as metrics.",
+        book_page: Some("reference/workload.md#metrics"),
+        folded: false,
+        blocks: vec![Block::Table(metrics(run)?)],
+    })
+}
+
+/// A row per metric; `None` if the workload has none.
+pub(crate) fn metrics(run: &Run) -> Option<Table> {
+    let row = |row: &MetricStats| {
+        let values = [row.mean, row.min, row.p50, row.p90, row.p95, row.p99, row.max].map(Cell::from);
+        [Cell::from(&row.metric), row.n.into(), row.missing.into()].into_iter().chain(values).collect()
+    };
+    (!run.verdict.metrics.is_empty()).then(|| Table {
+        caption: "Metrics".into(),
+        headings: vec!["metric", "responses", "missing", "mean", "min", "p50", "p90", "p95", "p99", "max"],
+        rows: run.verdict.metrics.iter().map(row).collect(),
+    })
 }
 
 /// A row per step of the flows; `None` without flows.

@@ -1,4 +1,4 @@
-//! Metrics of visits, and of the steps of flows.
+//! Metrics of visits, of the steps of flows, and of the numbers that a workload declares as metrics.
 
 use std::io;
 
@@ -8,6 +8,7 @@ use offered_stats::steady_state::Estimate;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 
 use super::{BatchedTimesBuilder, FailureRate, Measurements, time_or_never};
+use crate::metrics::{metric_values, millionths};
 use crate::visits::{self, VisitRecord, VisitTracker};
 
 impl Measurements<'_> {
@@ -28,7 +29,9 @@ impl Measurements<'_> {
             return self.of_scenario(name, metric);
         }
         match metric.quantity {
-            Quantity::Visit(statistic) | Quantity::Group(statistic) => self.visit_times(metric, statistic, |visit| visit.response),
+            Quantity::Visit(statistic) | Quantity::Group(statistic) => {
+                self.visit_times(metric, statistic, |visit| visit.response)
+            }
             Quantity::VisitDuration(statistic) | Quantity::GroupDuration(statistic) => {
                 self.visit_times(metric, statistic, |visit| visit.duration)
             }
@@ -40,6 +43,26 @@ impl Measurements<'_> {
                 Ok(succeeded.rate())
             }
         }
+    }
+
+    /// A statistic of the metric of this name.
+    pub(super) fn estimate_of_metric(&self, name: Option<&str>, statistic: Statistic) -> io::Result<Option<Estimate>> {
+        let mut values = BatchedTimesBuilder::default();
+        self.recording.events.each_response(|event| {
+            let label = self.recording.labels.get(usize::from(event.label));
+            if let (Some(part), Some(label)) = (self.part(event.intended), label) {
+                let all = metric_values(event, label, &self.metrics).filter(|(metric, _)| Some(*metric) == name);
+                all.filter_map(|(_, value)| value)
+                    .for_each(|value| values.add(part, Some(Difference(millionths(value)))));
+            }
+        })?;
+        // Times are in nanoseconds, and estimates of them in seconds.
+        let number = |value: f64| 1e3 * value;
+        Ok(values.sorted().estimate(statistic).map(|Estimate { value, low, high }| Estimate {
+            value: number(value),
+            low: number(low),
+            high: number(high),
+        }))
     }
 
     /// At most the value of a metric of times of visits with a punctual generator, which neither sends nor reads late.
@@ -82,8 +105,8 @@ impl Measurements<'_> {
         let is_of_groups = metric.quantity.is_of_groups();
         let visit = |visit: &VisitRecord| {
             let name = if is_of_groups { visit.group.map(|group| &self.groups[group].name) } else { flow(visit) };
-            let is_wanted = visit.group.is_some() == is_of_groups
-                && (metric.label.is_none() || name == metric.label.as_ref());
+            let is_wanted =
+                visit.group.is_some() == is_of_groups && (metric.label.is_none() || name == metric.label.as_ref());
             if let Some(part) = self.part(visit.begins).filter(|_| is_wanted) {
                 see(part, visit);
             }

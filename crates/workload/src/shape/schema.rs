@@ -114,13 +114,14 @@ fn discipline() -> Value {
 /// Metrics and their bounds, as [`crate::threshold`] reads them.
 fn thresholds() -> Value {
     let label = r"\s*(?:\{[^{}]+\})?\s*$";
-    let samples =
-        r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|visit\.duration\.|visit\.|group\.duration\.|group\.|ttft\.|tpot\.|gap\.|itl\.";
+    let samples = r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|visit\.duration\.|visit\.|group\.duration\.|group\.|ttft\.|tpot\.|gap\.|itl\.";
     let times = format!(r"^\s*(?:{samples})?(?:mean|max|p{NUMBER}){label}");
     let limits = [
         (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
         (
-            format!(r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|visits\.success|groups\.success|checks\.failed|goodput\.share){label}"),
+            format!(
+                r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|visits\.success|groups\.success|checks\.failed|goodput\.share){label}"
+            ),
             format!(r"\s*{NUMBER}\s*%?\s*"),
             "A bound of a share, such as \"< 0.1%\".",
         ),
@@ -130,7 +131,7 @@ fn thresholds() -> Value {
             "A bound of a rate, such as \"> 90/s\".",
         ),
         (
-            format!(r"^\s*(?:arrivals\.cov|attempts\.per_request){label}"),
+            format!(r"^\s*(?:arrivals\.cov|attempts\.per_request|metric\.(?:mean|max|p{NUMBER})){label}"),
             format!(r"\s*{NUMBER}\s*"),
             "A bound of a number, such as \"0.95..1.05\".",
         ),

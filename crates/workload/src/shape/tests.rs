@@ -91,6 +91,8 @@ fn the_schema_takes_thresholds_of_all_metrics() {
         ("visit.duration.p95{buyer}", "< 30s"),
         ("visits.success", "> 99%"),
         ("group.p95{checkout}", "< 2s"),
+        ("metric.p95{rows}", "<= 100"),
+        ("metric.mean{rows}", "9..11"),
         ("group.duration.mean", "< 9s"),
         ("groups.success", "> 99%"),
         ("response.p95{buyer/cart}", "< 1s"),
