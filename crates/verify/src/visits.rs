@@ -91,7 +91,7 @@ pub struct VisitRecord {
     pub group: Option<usize>,
     /// Scheduled time of the first request.
     pub begins: Instant,
-    /// The [place](offered_events::VisitPosition::place) of the first request.
+    /// The [place](offered_events::VisitPosition::place) of the first request in its flow.
     pub place: u16,
     /// Number of requests.
     pub requests: u64,
@@ -169,6 +169,13 @@ impl VisitTracker {
             record: VisitRecord::begin(event, position.place, None),
             groups: Vec::new(),
         });
+        // A visit is of the flow that it walks through, not of the steps that a session makes once.
+        let is_once = |place: u16| {
+            self.flows.as_ref().and_then(|flows| flows.flow_at(place)).is_some_and(|flow| flow.once.is_some())
+        };
+        if is_once(open.record.place) && !is_once(position.place) {
+            open.record.place = position.place;
+        }
         open.record.add(event, response);
         if !self.groups.is_empty() {
             let step = self.flows.as_ref().and_then(|flows| flows.step_number(position.place));
