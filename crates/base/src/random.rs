@@ -39,6 +39,8 @@ pub enum Purpose {
     Patience = 11,
     /// Whether a condition of a flow holds, where no response decides.
     Condition = 12,
+    /// When a session makes its last steps after the end of the run.
+    End = 13,
     /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
     Judge = 20,
     /// In which order the cells of a sweep are visited.

@@ -76,6 +76,24 @@ pub struct Event {
     pub stream: Option<Box<TokenStream>>,
     /// The position of the request in a visit; `None` if its session makes no visits, if it is unknown, and for objects and attempts.
     pub visit: Option<VisitPosition>,
+    /// Numbers in the response, in the order of the metrics of the request in the workload; `None` if it has none, or without an evaluated response.
+    pub metrics: Option<Box<[MetricValue]>>,
+}
+
+/// A number in a response; not a number if the response lacks it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetricValue(u64);
+
+impl MetricValue {
+    /// This number; `None` and numbers that are not finite: no value.
+    pub fn new(value: Option<f64>) -> Self {
+        Self(value.filter(|value| value.is_finite()).unwrap_or(f64::NAN).to_bits())
+    }
+
+    /// The number; `None`: the response lacks it.
+    pub fn get(self) -> Option<f64> {
+        Some(f64::from_bits(self.0)).filter(|value| value.is_finite())
+    }
 }
 
 /// The position of a request in a visit: a session of a partly-open system, or one walk of a closed user through a flow.
@@ -144,6 +162,7 @@ impl Event {
             error: None,
             stream: None,
             visit: None,
+            metrics: None,
         }
     }
 

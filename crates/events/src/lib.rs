@@ -13,7 +13,7 @@ mod sqlstate;
 mod token_stream;
 mod worker_clock;
 
-pub use event::{Event, EventKey, Outcome, VisitPosition};
+pub use event::{Event, EventKey, MetricValue, Outcome, VisitPosition};
 pub use exchange::{Exchange, FailedCheck, Message};
 pub use note::Note;
 pub use reason::Reason;

@@ -12,7 +12,7 @@ use offered_base::time::Instant;
 pub enum Columns {
     /// All fields.
     All,
-    /// The [`EventKey`], [`Event::object`], the session, its visit, and the response: its times, status, number of bytes, retries and attempt.
+    /// The [`EventKey`], [`Event::object`], the session, its visit, and the response: its times, status, number of bytes, metrics, retries and attempt.
     Response,
     /// The [`EventKey`], [`Event::object`] and [`Event::attempt`].
     Key,

@@ -165,7 +165,7 @@ fn check_upper_bounds(objective: &Objective) -> Result<(), Error> {
         // A share of good requests falls with the load.
         let falls = matches!(
             threshold.metric.quantity,
-            Quantity::ArrivalsCov | Quantity::GoodputShare | Quantity::VisitsSuccess
+            Quantity::ArrivalsCov | Quantity::GoodputShare | Quantity::VisitsSuccess | Quantity::GroupsSuccess
         );
         matches!(threshold.bound, Bound::Above(_) | Bound::AtLeast(_)) && !falls
     };

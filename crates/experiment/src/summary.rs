@@ -16,8 +16,8 @@ use offered_run::RunStats;
 use offered_stats::Summary as Numbers;
 use offered_stats::values::Values;
 use offered_verify::{
-    AttemptStats, Check, GeneratorError, Measurements, OnTheWire, Pages, Pattern, RequestStats, Sessions, Stability,
-    ThresholdResult, TokenMetrics, Validity, Verdict, VisitStats, Warning,
+    AttemptStats, Check, GeneratorError, Measurements, MetricStats, OnTheWire, Pages, Pattern, RequestStats, Sessions,
+    Stability, ThresholdResult, TokenMetrics, Validity, Verdict, VisitStats, Warning,
 };
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -34,8 +34,9 @@ pub(crate) fn measurements<'a>(
     Measurements::new(recording, &verdict.gaps, &verdict.window, counted)
         .with_pages(workload.pages())
         .with_scenarios(workload.scenarios(), &verdict.scenarios)
-        .with_flows(workload.flows().map(std::sync::Arc::as_ref))
+        .with_flows(workload.flows(), workload.groups())
         .with_checks(workload.checks())
+        .with_metrics(workload.metrics())
         .with_goodput(workload.goodput())
 }
 
@@ -110,6 +111,9 @@ pub struct Summary {
     /// Visits: how many succeeded, their times by flow, and requests by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<VisitStats>,
+    /// The metrics of the workload: numbers in responses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricStats>,
     /// Load times of pages with embedded objects.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<Pages>,
@@ -305,6 +309,7 @@ impl Summary {
             on_the_wire: verdict.on_the_wire.unwrap_or_default(),
             attempts: verdict.attempts.clone(),
             visits: verdict.visits.clone(),
+            metrics: verdict.metrics.clone(),
             pages: Pages::of(recording, workload.counted(), &workload.pages())?,
             duration_s: done.threads.iter().map(|worker| worker.elapsed).max().unwrap_or_default().as_secs_f64(),
             busy_shares: done.threads.iter().map(offered_run::ThreadStats::busy_share).collect(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use offered_base::{InvalidValue, Nanos};
-use offered_schedule::flow::{Branches, Flow, Flows, Step};
+use offered_schedule::flow::{Branches, Flow, Flows, Step, Way};
 use offered_schedule::{Length, Scenario, Scenarios, Sessions};
 use offered_workload::{Draft, Request, Workload};
 
@@ -104,17 +104,17 @@ impl Parts {
         if let Some(own) = draft.sessions.flows() {
             for flow in own.flows() {
                 let name = unique_name(&flow.name, |name| self.flows.iter().any(|known| known.name == name));
-                self.flows.push(Flow { name, weight: flow.weight, start: number(usize::from(flow.start) + steps)? });
+                self.flows.push(Flow { name, start: number(usize::from(flow.start) + steps)?, ..flow.clone() });
             }
             for step in own.steps() {
                 let ways = step
                     .next
                     .weights()
-                    .map(|(to, weight)| Ok((to.map(|to| number(usize::from(to) + steps)).transpose()?, weight)));
+                    .map(|way| Ok(Way { to: way.to.map(|to| number(usize::from(to) + steps)).transpose()?, ..way }));
                 self.steps.push(Step {
                     flow: number(usize::from(step.flow) + flows)?,
                     request: number(usize::from(step.request) + requests)?,
-                    next: Branches::new(ways.collect::<Result<Vec<_>, InvalidValue>>()?),
+                    next: Branches::new(ways.collect::<Result<Vec<Way>, InvalidValue>>()?),
                     ..step.clone()
                 });
             }

@@ -152,7 +152,12 @@ impl Plan {
             let at = |step: usize| {
                 u16::try_from(base + step).map_err(|_| InvalidValue::new("the flows have too many steps"))
             };
-            flows.push(flow::Flow { name: flow.name.clone(), weight: round_weight(flow.weight), start: at(0)? });
+            flows.push(flow::Flow {
+                name: flow.name.clone(),
+                weight: round_weight(flow.weight),
+                start: at(0)?,
+                once: None,
+            });
             for step in &flow.steps {
                 let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, round_weight(*weight)));
                 let request = numbers.get(&*step.request).copied();

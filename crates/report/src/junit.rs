@@ -8,7 +8,7 @@ use std::io;
 
 use offered_base::visible;
 use offered_experiment::RunResult;
-use offered_verify::{CheckResult, Incomplete, RequestStats, ThresholdResult, Validity};
+use offered_verify::{CheckResult, Incomplete, MetricStats, RequestStats, ThresholdResult, Validity};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
@@ -162,6 +162,13 @@ fn output(run: &Run) -> String {
     }
     if let Some(visits) = &run.verdict.visits {
         let _ = writeln!(text, "visits: {}", visits.text());
+        for group in &visits.groups {
+            let _ = writeln!(text, "group {}: {}", visible(&group.label), group.text());
+        }
+    }
+    for MetricStats { metric, n, mean, p95, max, .. } in &run.verdict.metrics {
+        let [mean, p95, max] = [mean, p95, max].map(|value| optional(*value));
+        let _ = writeln!(text, "metric {}: {n} responses; mean {mean}, p95 {p95}, max {max}", visible(metric));
     }
     for (status, n) in &run.verdict.statuses {
         let _ = writeln!(text, "status {status}: {n} responses");

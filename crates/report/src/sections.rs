@@ -60,6 +60,7 @@ fn of_run(run: &Run) -> Vec<Section> {
         failures::section(run),
         warnings(run),
         visits::section(run),
+        visits::metrics_section(run),
         attempts::section(run),
         policies::section(run),
     ];

@@ -199,13 +199,12 @@ impl<T: Transport> Driver<'_, T> {
             };
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
             let after = if gave_up || self.transport.ends_session(&event, self.mix.on_failure(place)) {
-                // A session that starts again begins without cookies and connections.
-                self.transport.close_session(event.session);
                 self.agenda.broken_off(launch, done + pause)
             } else {
                 let transport = &self.transport;
                 self.agenda.decided(launch, done + pause, &mut |number| transport.decide(number, &event))
             };
+            // A session that starts again begins without cookies and connections.
             if !after.is_same_visitor() {
                 self.transport.close_session(event.session);
             }

@@ -104,9 +104,9 @@ pub(crate) trait Transport: Client<Vec<Event>> {
         false
     }
 
-    /// Whether condition `number` of the flows holds for the session of `event`, its last one; `None`: nothing is known of it.
+    /// The value of condition `number` of the flows for the session of `event`, its last one; `None`: nothing is known of it.
     #[inline]
-    fn decide(&self, _number: u16, _event: &Event) -> Option<bool> {
+    fn decide(&self, _number: u16, _event: &Event) -> Option<f64> {
         None
     }
 }

@@ -8,34 +8,31 @@
 //! functions of (seed, session, step). Therefore every division of a run into shares schedules the same requests.
 
 mod merged;
-
-use std::collections::HashMap;
-use std::sync::Arc;
+mod rule;
 
 use self::merged::MergedAgenda;
+use self::rule::{NextLaunch, SessionRule};
 use crate::arrivals::Arrivals;
-use crate::closed::{Closed, Pace, Start};
+use crate::closed::{Closed, Start};
 use crate::count::Count;
 use crate::flow::{Decide, Flows};
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
-use crate::population::Population;
-use crate::sessions::{Length, Opening, Sessions};
+use crate::sessions::{Opening, Sessions};
 use crate::thinking::Thinking;
 use crate::trace::{Replay, ReplayMode};
 use offered_base::Share;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::{Instant, Nanos};
-use offered_distributions::Distribution;
 
 /// What a session does after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// It makes another request of its visit after a think time.
     Returns,
-    /// It has completed its visit, and begins another one after a think time.
+    /// It has completed its visit, and begins another one as the same visitor after a think time.
     Revisits,
-    /// It has completed its flow, and begins again as a new visitor after a think time.
+    /// Its visit is over, and it begins again as a new visitor after a think time.
     Renewed,
     /// That was its last request.
     Leaves,
@@ -61,6 +58,8 @@ pub struct Agenda {
     end: Instant,
     /// Visits that have begun go on until here; at least `end`.
     last: Instant,
+    /// No request is due from here on.
+    limit: Instant,
     share: Share,
     arrivals: Option<ShareArrivals>,
     /// The next arrival; [`NEVER`] after the last.
@@ -104,162 +103,6 @@ impl Remaining {
 const NEVER: Launch =
     Launch { intended: Instant::MAX, session: u64::MAX, step: u32::MAX, place: 0, visit: Visit::FIRST };
 
-/// The think time, and the next request if there is one, after a completion.
-enum SessionRule {
-    /// Random think time and random length.
-    Drawn { think: Distribution, length: Length, thinking: Thinking },
-    /// A closed user: random think time, and a maximum number of requests (`None`: unlimited).
-    User { think: Distribution, visits: Option<u32> },
-    /// A walk through flows, with a maximum number of visits (`None`: unlimited). `renews`: each visit is a new visitor.
-    Flowing { think: Distribution, flows: Arc<Flows>, visits: Option<u32>, renews: bool },
-    /// The requests of a trace.
-    Recorded(Replay),
-    /// Another rule with a minimum interval between visits or requests.
-    Paced(Box<Self>, Paced),
-    /// Another rule for users who leave when the number of users falls; a visit that has begun goes on for this time.
-    Leaving(Box<Self>, Population, Nanos),
-}
-
-/// The next request of a session.
-struct NextLaunch {
-    intended: Instant,
-    place: u16,
-    visit: Visit,
-    /// The result of [`Agenda::completed`].
-    after: After,
-}
-
-impl NextLaunch {
-    /// Whether it is before the user leaves, or belongs to a visit that goes on for at most `finish` after that.
-    fn is_before(&self, leaves: Instant, finish: Nanos) -> bool {
-        self.intended < leaves || (!self.visit.begins() && self.intended < leaves + finish)
-    }
-}
-
-/// The pace of users, with the state that it needs.
-struct Paced {
-    pace: Pace,
-    /// Start of the current visit of each user that has made more than one request of it.
-    begun: HashMap<u64, Instant>,
-}
-
-impl Paced {
-    /// The time of the next request of the user of `launch`: `ready`, or later if the pace requires it. `next` is its visit.
-    fn delayed(&mut self, launch: Launch, ready: Instant, next: Visit) -> Instant {
-        let Launch { intended, session, .. } = launch;
-        match self.pace {
-            Pace::Requests(every) => ready.max(intended + every),
-            Pace::Visits(every) if next.begins() => ready.max(self.begun.remove(&session).unwrap_or(intended) + every),
-            Pace::Visits(_) => {
-                self.begun.entry(session).or_insert(intended);
-                ready
-            }
-        }
-    }
-}
-
-impl SessionRule {
-    /// The rule of closed users.
-    fn of_users(closed: &Closed) -> Self {
-        let (think, visits) = (closed.think().clone(), closed.visits());
-        let rule = match closed.flows() {
-            Some(flows) => Self::Flowing { think, flows: flows.clone(), visits, renews: closed.renews() },
-            None => Self::User { think, visits },
-        };
-        let rule = match closed.pace() {
-            Some(pace) => Self::Paced(Box::new(rule), Paced { pace, begun: HashMap::new() }),
-            None => rule,
-        };
-        match closed.population() {
-            Some(population) => Self::Leaving(Box::new(rule), population.clone(), Nanos::ZERO),
-            None => rule,
-        }
-    }
-
-    /// The next request of the session of `launch`, which completed at `done`; `None`: the session leaves.
-    #[inline]
-    fn after(&mut self, seed: Seed, launch: Launch, done: Instant, decide: Decide<'_>) -> Option<NextLaunch> {
-        let Launch { session, step, place, visit, .. } = launch;
-        let mut after = After::Returns;
-        let (think, place, visit) = match self {
-            Self::Drawn { length, thinking, .. } if !thinking.continues(length, session, step) => return None,
-            Self::User { visits: Some(visits), .. } if step + 1 >= *visits => return None,
-            // Each request is a visit.
-            Self::User { think, .. } => {
-                after = After::Revisits;
-                (think.think(seed, session, step + 1), 0, Visit::FIRST)
-            }
-            Self::Drawn { think, .. } => (think.think(seed, session, step + 1), 0, visit.continued()),
-            Self::Recorded(replay) => (replay.think(seed, session, step)?, 0, visit.continued()),
-            Self::Flowing { think, flows, visits, renews } => {
-                let (next, visit) = match flows.next(seed, session, step, place, decide) {
-                    Some(next) => (next, visit.continued()),
-                    None => {
-                        after = if *renews { After::Renewed } else { After::Revisits };
-                        (flows.enter(seed, session, step + 1), visit.next(*visits)?)
-                    }
-                };
-                (flows.think(think, seed, session, step + 1, place), next, visit)
-            }
-            Self::Paced(rule, paced) => {
-                let next = rule.after(seed, launch, done, decide)?;
-                return Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next });
-            }
-            Self::Leaving(rule, population, finish) => {
-                let next = rule.after(seed, launch, done, decide)?;
-                let is_before = next.is_before(population.stay(session).1, *finish);
-                return Some(if is_before { next } else { NextLaunch { intended: Instant::MAX, ..next } });
-            }
-        };
-        Some(NextLaunch { intended: done + think, place, visit, after })
-    }
-
-    /// The next request of the session if the visit of `launch` ends early; `None`: the session leaves.
-    fn broken_off(&mut self, seed: Seed, launch: Launch, done: Instant) -> Option<NextLaunch> {
-        let Launch { session, step, place, visit, .. } = launch;
-        match self {
-            Self::User { .. } => self.after(seed, launch, done, &mut |_| None),
-            Self::Flowing { think, flows, visits, .. } => {
-                let visit = visit.next(*visits)?;
-                let intended = done + flows.think(think, seed, session, step + 1, place);
-                Some(NextLaunch {
-                    intended,
-                    place: flows.enter(seed, session, step + 1),
-                    visit,
-                    after: After::Revisits,
-                })
-            }
-            Self::Paced(rule, paced) => {
-                let next = rule.broken_off(seed, launch, done)?;
-                Some(NextLaunch { intended: paced.delayed(launch, next.intended, next.visit), ..next })
-            }
-            Self::Leaving(rule, population, finish) => {
-                let next = rule.broken_off(seed, launch, done);
-                next.filter(|next| next.is_before(population.stay(session).1, *finish))
-            }
-            Self::Drawn { .. } | Self::Recorded(_) => None,
-        }
-    }
-
-    /// The flows of the sessions, if they have any.
-    fn flows(&self) -> Option<&Flows> {
-        match self {
-            Self::Flowing { flows, .. } => Some(flows),
-            Self::Paced(rule, _) | Self::Leaving(rule, ..) => rule.flows(),
-            Self::Drawn { .. } | Self::User { .. } | Self::Recorded(_) => None,
-        }
-    }
-
-    /// Lets no further visit begin.
-    fn end_visits(&mut self) {
-        match self {
-            Self::User { visits, .. } | Self::Flowing { visits, .. } => *visits = Some(0),
-            Self::Paced(rule, _) | Self::Leaving(rule, ..) => rule.end_visits(),
-            Self::Drawn { .. } | Self::Recorded(_) => {}
-        }
-    }
-}
-
 /// The arrivals of one share, numbered in the whole run.
 struct ShareArrivals {
     source: Source,
@@ -300,6 +143,7 @@ impl Agenda {
             seed,
             end,
             last: end,
+            limit: end,
             share,
             arrivals: None,
             arriving: NEVER,
@@ -380,7 +224,7 @@ impl Agenda {
     pub fn finishing(mut self, within: Nanos) -> Self {
         // The end is zero if this share of the count has no requests.
         if self.end > Instant::ZERO {
-            self.last = self.end + within;
+            (self.last, self.limit) = (self.end + within, Instant::MAX);
         }
         self.merged = self.merged.map(|merged| Box::new(merged.finishing(within)));
         if let Some(SessionRule::Leaving(_, _, finish)) = &mut self.sessions {
@@ -430,7 +274,7 @@ impl Agenda {
                 _ => (Instant::ZERO, Instant::MAX),
             };
             let begins = Instant(key) + joins.until(joins.max(from));
-            if begins < leaves {
+            if begins < leaves.min(self.end) {
                 self.returning.push(begins.0, serial, value);
             }
         }
@@ -450,7 +294,7 @@ impl Agenda {
         }
         let returning = self.returning.first().map_or(Instant::MAX, |top| Instant(top.key));
         let first = self.arriving.intended.min(returning);
-        (first < self.last).then_some(first)
+        (first < self.limit).then_some(first)
     }
 
     /// Removes and returns the next request if it is scheduled at or before `now`.
@@ -464,7 +308,7 @@ impl Agenda {
         if let Some(merged) = &mut self.merged {
             return merged.due_before(until);
         }
-        let launch = self.first_before(until.min(self.last))?;
+        let launch = self.first_before(until.min(self.limit))?;
         if self.tracks_launches { Some(self.track(launch)) } else { Some(launch) }
     }
 
@@ -488,9 +332,19 @@ impl Agenda {
             // Visits that have begun continue.
             Some(rule) if matches!(self.remaining, Some(Remaining::Visits(_))) => {
                 rule.end_visits();
-                self.returning.retain(|(_, _, visit)| !visit.begins());
+                let end = rule.flows().and_then(Flows::end);
+                let last = |mut entry: Entry<(u32, u16, Visit)>| {
+                    let (step, place, visit) = entry.value;
+                    if visit.begins() {
+                        entry.value = (step, end.filter(|_| step > 0)?, visit.continued());
+                    } else {
+                        entry.value = (step, place, visit);
+                    }
+                    Some(entry)
+                };
+                self.returning = self.returning.entries().iter().copied().filter_map(last).collect();
             }
-            _ => (self.end, self.last) = (Instant::ZERO, Instant::ZERO),
+            _ => (self.end, self.last, self.limit) = (Instant::ZERO, Instant::ZERO, Instant::ZERO),
         }
     }
 
@@ -527,7 +381,7 @@ impl Agenda {
         }
         let Some(rule) = &mut self.sessions else { return After::Leaves };
         let next = rule.after(self.seed, launch, done, decide);
-        self.come_back(launch, next)
+        self.come_back(launch, done, next)
     }
 
     /// Reports that the visit of `launch` ended early at `done`; a closed user begins another one after a think time.
@@ -536,19 +390,29 @@ impl Agenda {
             return merged.broken_off(launch, done);
         }
         let next = self.sessions.as_mut().and_then(|rule| rule.broken_off(self.seed, launch, done));
-        self.come_back(launch, next)
+        self.come_back(launch, done, next)
     }
 
     /// Schedules `next` for the session of `launch`, unless it is after the end of the run.
     #[inline]
-    fn come_back(&mut self, launch: Launch, next: Option<NextLaunch>) -> After {
-        let Some(NextLaunch { intended, place, visit, after }) = next else { return After::Leaves };
-        let end = if visit.begins() { self.end } else { self.last };
-        if intended >= end {
-            return if visit.begins() { After::Leaves } else { After::TooLate };
+    fn come_back(&mut self, launch: Launch, done: Instant, next: Option<NextLaunch>) -> After {
+        let Some(mut next) = next else { return After::Leaves };
+        let end = if next.visit.begins() { self.end } else { self.last };
+        if next.intended >= end {
+            let cut = if next.visit.begins() { After::Leaves } else { After::TooLate };
+            let Some(ending) = self.ending(launch, done, next) else { return cut };
+            next = ending;
         }
+        let NextLaunch { intended, place, visit, after } = next;
         self.returning.push(intended.0, launch.session, (launch.step + 1, place, visit));
         after
+    }
+
+    /// The next step of `once.end` instead of `next`, which is after the end of the run; `None`: the run ends without it.
+    fn ending(&self, launch: Launch, done: Instant, next: NextLaunch) -> Option<NextLaunch> {
+        let within = self.end.until(self.last);
+        let flows = self.sessions.as_ref().filter(|_| within > Nanos::ZERO)?.flows()?;
+        next.ending(flows, self.seed, launch, done, (self.end, within))
     }
 
     /// Number of sessions that are thinking.

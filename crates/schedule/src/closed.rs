@@ -108,7 +108,10 @@ impl Closed {
     pub fn with_visits(self, visits: u32) -> Result<Self, InvalidValue> {
         match visits {
             0 => Err(InvalidValue::new("a user makes at least 1 visit")),
-            1..=Visit::MAX => Ok(Self { visits: Some(visits), ..self }),
+            1..=Visit::MAX => {
+                let flows = self.flows.map(|flows| Arc::new(flows.per_visit(Some(visits))));
+                Ok(Self { visits: Some(visits), flows, ..self })
+            }
             _ => Err(InvalidValue::new(format!("{visits} visits are too many; write up to {}", Visit::MAX))),
         }
     }
@@ -133,6 +136,7 @@ impl Closed {
     /// The same users with these flows.
     #[must_use]
     pub fn with_flows(self, flows: Arc<Flows>) -> Self {
+        let flows = if flows.has_once() { Arc::new(flows.per_visit(self.visits)) } else { flows };
         Self { flows: Some(flows), ..self }
     }
 

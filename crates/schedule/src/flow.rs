@@ -1,11 +1,14 @@
 //! Flows: the paths of sessions through named steps, such as home, search, buy.
 //!
 //! All flows of a workload are one Markov chain over *places*. A place is one request of one step; a step repeated three
-//! times has three places. From each place the session moves to another or leaves. The next place is a function of (seed, session, step)
+//! times has three places, and so has a step in a block that is repeated three times. From each place the session moves to another or leaves. The next place is a function of (seed, session, step)
 //! and the current place, so a scheduled request carries its place, and no other state is stored.
 
+mod blocks;
+mod once;
 mod rules;
 mod visits;
+mod walk;
 
 use std::collections::HashSet;
 
@@ -14,6 +17,10 @@ use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
 
+pub use self::blocks::Block;
+use self::blocks::Layout;
+pub use self::once::Once;
+pub(crate) use self::once::last_step;
 pub use self::rules::{Condition, Decide, OnFailure, Rules};
 
 /// The flows of a workload, and the chain they make.
@@ -22,12 +29,17 @@ pub struct Flows {
     all: Vec<Flow>,
     /// All steps, flow after flow.
     steps: Vec<Step>,
-    /// Where a session begins.
+    /// Steps that are repeated together.
+    blocks: Vec<Block>,
+    /// Where a visit begins.
     entry: Branches,
-    /// The step of each place, and the first place of each step.
-    places: Vec<u16>,
-    first: Vec<u16>,
-    /// The mean number of requests a session makes at each step.
+    /// The places of the steps.
+    layout: Layout,
+    /// The steps that may follow each step (`None`: the session leaves).
+    followers: Vec<Vec<Option<u16>>>,
+    /// The mean number of requests a session makes at each step if it makes one visit.
+    per_session: Vec<f64>,
+    /// The same, of users who make several visits: per visit.
     visits: Vec<f64>,
 }
 
@@ -40,6 +52,8 @@ pub struct Flow {
     pub weight: f64,
     /// The index of its first step in the steps of all flows.
     pub start: u16,
+    /// When a session makes it; `None`: at each visit that chooses it. Sessions make it unless its weight is 0.
+    pub once: Option<Once>,
 }
 
 /// One step of a flow.
@@ -65,50 +79,81 @@ pub struct Step {
 pub const LEAVE: &str = "leave";
 
 /// Where a session goes, each way with its probability.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Branches(Vec<Branch>);
+
+/// One of the ways of a session from a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Way {
+    /// The next step; `None`: it leaves.
+    pub to: Option<u16>,
+    /// The weight; of one that depends on the session, the expected weight.
+    pub weight: f64,
+    /// The number of the value, among the conditions of the workload, that is the weight during a run; `None`: it is always the same.
+    pub value: Option<u16>,
+}
+
+impl From<(Option<u16>, f64)> for Way {
+    fn from((to, weight): (Option<u16>, f64)) -> Self {
+        Self { to, weight, value: None }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Branch {
     /// As it was given.
-    weight: f64,
+    way: Way,
     probability: f64,
     /// The sum of the probabilities up to and including this branch.
     upto: f64,
-    /// The step, or `None`: it leaves.
-    to: Option<u16>,
 }
 
 impl Branches {
-    /// Branches to steps (`None`: leave) with their weights; at least one weight must be above zero.
-    pub fn new(ways: impl IntoIterator<Item = (Option<u16>, f64)>) -> Self {
-        let ways: Vec<_> = ways.into_iter().filter(|(_, weight)| *weight > 0.0).collect();
-        let total: f64 = ways.iter().map(|(_, weight)| weight).sum();
-        let branch = |sum: &mut f64, (to, weight)| {
-            *sum += weight;
-            Some(Branch { weight, probability: weight / total, upto: *sum / total, to })
+    /// Branches with their weights; at least one weight must be above zero.
+    pub fn new<W: Into<Way>>(ways: impl IntoIterator<Item = W>) -> Self {
+        let ways: Vec<Way> =
+            ways.into_iter().map(Into::into).filter(|way: &Way| way.weight > 0.0 || way.value.is_some()).collect();
+        let total: f64 = ways.iter().map(|way| way.weight).sum();
+        let branch = |sum: &mut f64, way: Way| {
+            *sum += way.weight;
+            Some(Branch { way, probability: way.weight / total, upto: *sum / total })
         };
         Self(ways.into_iter().scan(0.0, branch).collect())
     }
 
     /// The steps it leads to (`None`: out), with their probabilities, which sum to 1.
     pub fn ways(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
-        self.0.iter().map(|branch| (branch.to, branch.probability))
+        self.0.iter().map(|branch| (branch.way.to, branch.probability))
     }
 
     /// The branches with their weights as given.
-    pub fn weights(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
-        self.0.iter().map(|branch| (branch.to, branch.weight))
+    pub fn weights(&self) -> impl Iterator<Item = Way> + '_ {
+        self.0.iter().map(|branch| branch.way)
     }
 
     /// Whether this is the only way, by weight 1.
     pub fn leads_only_to(&self, to: Option<u16>) -> bool {
-        matches!(&self.0[..], [branch] if branch.to == to && branch.weight == 1.0)
+        matches!(&self.0[..], [branch] if branch.way == (to, 1.0).into())
     }
 
     fn choose(&self, at: f64) -> Option<u16> {
         let chosen = self.0.partition_point(|branch| branch.upto <= at).min(self.0.len() - 1);
-        self.0[chosen].to
+        self.0[chosen].way.to
+    }
+
+    /// The same with the weights of the session, where `decide` knows them. If they are all 0, the session leaves.
+    fn choose_by(&self, at: f64, decide: Decide<'_>) -> Option<u16> {
+        if self.0.iter().all(|branch| branch.way.value.is_none()) {
+            return self.choose(at);
+        }
+        let weight = |Branch { way, .. }: &Branch| way.value.and_then(&mut *decide).unwrap_or(way.weight);
+        let weights: Vec<f64> = self.0.iter().map(weight).collect();
+        let mut rest = at * weights.iter().sum::<f64>();
+        let chosen = weights.iter().position(|weight| {
+            rest -= weight;
+            rest < 0.0
+        });
+        self.0[chosen?].way.to
     }
 }
 
@@ -122,7 +167,7 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
     if let Some(flow) = flows.iter().find(|flow| !(flow.weight >= 0.0 && flow.weight.is_finite())) {
         return wrong(format!("the weight of flow `{}` must be zero or more, not {}", flow.name, flow.weight));
     }
-    if flows.iter().all(|flow| flow.weight == 0.0) {
+    if flows.iter().all(|flow| flow.weight == 0.0 || flow.once.is_some()) {
         return wrong("at least one flow needs a weight above zero".to_owned());
     }
     if flows.len() > usize::from(u16::MAX) || steps.len() > usize::from(u16::MAX) {
@@ -181,7 +226,7 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
                 return wrong(format!("step `{name}` of flow `{}` has no branch with a weight above zero", flow.name));
             }
             let switched = rules.switch.iter().filter_map(|(_, to)| *to);
-            if let Some(to) = ways.iter().filter_map(|way| way.to).chain(switched).find(|to| !is_own(*to)) {
+            if let Some(to) = ways.iter().filter_map(|branch| branch.way.to).chain(switched).find(|to| !is_own(*to)) {
                 return wrong(format!("step `{name}` leads to step {to}, which is not in flow `{}`", flow.name));
             }
         }
@@ -197,33 +242,51 @@ impl Flows {
     /// a step named `leave`, a start or branch outside the flow, a step without requests or branches, a flow that
     /// some sessions never leave, or more than 65,535 places.
     pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, InvalidValue> {
+        Self::with_blocks(flows, steps, Vec::new())
+    }
+
+    /// The same, with steps that are repeated together: in the order of their first steps, outer blocks before inner ones.
+    ///
+    /// # Errors
+    /// Those of [`Flows::new`], blocks in another order, or one that overlaps another, is in several flows or has no repetition.
+    pub fn with_blocks(flows: Vec<Flow>, steps: Vec<Step>, blocks: Vec<Block>) -> Result<Self, InvalidValue> {
         check(&flows, &steps)?;
+        blocks::check(&flows, &steps, &blocks)?;
+        let visits = flows.iter().filter(|flow| flow.once.is_none()).map(|flow| (Some(flow.start), flow.weight));
         let mut flows = Self {
-            entry: Branches::new(flows.iter().map(|flow| (Some(flow.start), flow.weight))),
+            entry: Branches::new(visits),
+            layout: Layout::new(&steps, &blocks)?,
             all: flows,
-            steps,
-            places: Vec::new(),
-            first: Vec::new(),
+            blocks,
+            followers: vec![Vec::new(); steps.len()],
+            per_session: vec![0.0; steps.len()],
             visits: Vec::new(),
+            steps,
         };
-        for (number, step) in (0u16..).zip(&flows.steps) {
-            flows.first.push(flows.places.len() as u16);
-            flows.places.extend(std::iter::repeat_n(number, usize::from(step.repeat)));
-            if flows.places.len() > usize::from(u16::MAX) {
-                return Err(InvalidValue::new(
-                    "the flows have more than 65535 requests, repeats included; repeat less",
-                ));
-            }
-        }
-        let runs = visits::of(&flows.entry, &flows.steps).map_err(|endless| {
-            let step = &flows.steps[endless];
+        // The ways from the last repetition of a step, at its first place.
+        let place = |place: usize| flows.layout.position(place as u16);
+        let ways = |at: usize| if place(at).repetition == 0 { flows.ways(at as u16) } else { Vec::new() };
+        let ways: Vec<Vec<(Option<u16>, f64)>> = (0..flows.layout.steps.len()).map(ways).collect();
+        let first = |to: Option<u16>| to.map(|to| flows.layout.first[usize::from(to)]);
+        let entries = flows.entries().ways().map(|(to, probability)| (first(to), probability)).collect();
+        let runs = visits::of(entries, &ways).map_err(|endless| {
+            let step = flows.step(endless as u16);
             InvalidValue::new(format!(
                 "sessions never leave step `{}` of flow `{}`; add an exit: stay = 0.9, or leave = 0.1 in its branches",
                 step.name,
                 flows.all[usize::from(step.flow)].name
             ))
         })?;
-        flows.visits = runs.iter().zip(&flows.steps).map(|(runs, step)| runs * step.mean_repeats()).collect();
+        for (at, (runs, ways)) in runs.into_iter().zip(ways).enumerate() {
+            let step = usize::from(flows.layout.steps[at]);
+            flows.per_session[step] += runs * flows.steps[step].mean_repeats();
+            for to in ways.into_iter().map(|(to, _)| to.map(|to| flows.layout.steps[usize::from(to)])) {
+                if !flows.followers[step].contains(&to) {
+                    flows.followers[step].push(to);
+                }
+            }
+        }
+        flows.visits.clone_from(&flows.per_session);
         Ok(flows)
     }
 
@@ -236,10 +299,7 @@ impl Flows {
         for flow in all.iter_mut().filter(|flow| !begins(flow)) {
             flow.weight = 0.0;
         }
-        if all.iter().all(|flow| flow.weight == 0.0) {
-            return Err(InvalidValue::new("at least one flow needs a weight above zero"));
-        }
-        Self::new(all, self.steps.clone())
+        Self::with_blocks(all, self.steps.clone(), self.blocks.clone())
     }
 
     /// The flows, in the order of the file.
@@ -252,7 +312,23 @@ impl Flows {
         &self.steps
     }
 
-    /// The mean number of requests a session makes at each step: the solution of v = e + v P, times the repeats.
+    /// Steps that are repeated together, in the order of their first steps, outer blocks before inner ones.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The steps of a flow, with their numbers in [`Flows::steps`].
+    pub fn steps_of(&self, flow: &Flow) -> impl Iterator<Item = (u16, &Step)> {
+        let number = self.steps[usize::from(flow.start)].flow;
+        (0u16..).zip(&self.steps).filter(move |(_, step)| step.flow == number)
+    }
+
+    /// The mean number of requests that a session with one visit makes at each step: the solution of v = e + v P, times the repeats.
+    pub fn per_session(&self) -> &[f64] {
+        &self.per_session
+    }
+
+    /// The same; of closed users: per visit.
     pub fn visits(&self) -> &[f64] {
         &self.visits
     }
@@ -301,12 +377,12 @@ impl Flows {
 
     /// The place of the first request of step number `step` of [`Flows::steps`].
     pub fn first_place(&self, step: usize) -> u16 {
-        self.first[step]
+        self.layout.first[step]
     }
 
     /// The number in [`Flows::steps`] of the step at a place; `None`: there is no such place.
     pub fn step_number(&self, place: u16) -> Option<usize> {
-        self.places.get(usize::from(place)).map(|step| usize::from(*step))
+        self.layout.steps.get(usize::from(place)).map(|step| usize::from(*step))
     }
 
     /// The flow of a place; `None`: there is no such place.
@@ -321,41 +397,24 @@ impl Flows {
     }
 
     fn step(&self, place: u16) -> &Step {
-        &self.steps[usize::from(self.places[usize::from(place)])]
+        &self.steps[usize::from(self.layout.steps[usize::from(place)])]
+    }
+
+    /// The first place of `session`, which begins with request `step`.
+    pub fn enter(&self, seed: Seed, session: u64, step: u32) -> u16 {
+        let start = self.used(Once::Start).map(|flow| self.first_place(flow.start.into()));
+        start.unwrap_or_else(|| self.enter_visit(seed, session, step))
     }
 
     /// The first place of a visit that begins with request `step` of `session`.
-    pub fn enter(&self, seed: Seed, session: u64, step: u32) -> u16 {
+    pub fn enter_visit(&self, seed: Seed, session: u64, step: u32) -> u16 {
         let begun = self.entry.choose(seed.at(Purpose::Choice, session, step).uniform());
-        self.first[usize::from(begun.expect("a visit begins somewhere"))]
+        self.first_place(begun.expect("a visit begins somewhere").into())
     }
 
-    /// Where `session` goes from `place`, where it made request `step`; `None`: it leaves. `decide` decides conditions.
-    pub fn next(&self, seed: Seed, session: u64, step: u32, place: u16, decide: Decide<'_>) -> Option<u16> {
-        let here = self.places[usize::from(place)];
-        let Step { next, rules, .. } = &self.steps[usize::from(here)];
-        let mut holds = |condition: Condition| condition.holds(seed, session, step, &mut *decide);
-        if self.places.get(usize::from(place) + 1) == Some(&here) && !rules.until.is_some_and(&mut holds) {
-            return Some(place + 1);
-        }
-        let switched = rules.switch.iter().find(|(condition, _)| holds(*condition)).map(|(_, to)| *to);
-        let mut to = match switched {
-            Some(to) => to?,
-            None => next.choose(seed.at(Purpose::Length, session, step).uniform())?,
-        };
-        for skipped in 0..self.steps.len() {
-            let Step { next, rules, .. } = &self.steps[usize::from(to)];
-            if rules.only_if.is_none_or(&mut holds) {
-                return Some(self.first[usize::from(to)]);
-            }
-            to = next.choose(rules::uniform(seed, session, step, u16::MAX - skipped as u16))?;
-        }
-        None
-    }
-
-    /// The steps that may follow step number `step` of [`Flows::steps`] (`None`: the session leaves), with their expected probabilities.
-    pub fn followers(&self, step: u16) -> Vec<(Option<u16>, f64)> {
-        rules::followers(&self.steps, &self.steps[usize::from(step)])
+    /// The steps that may follow step number `step` of [`Flows::steps`]; `None`: the session leaves.
+    pub fn followers(&self, step: u16) -> &[Option<u16>] {
+        &self.followers[usize::from(step)]
     }
 
     /// What a session does if the request at `place` fails; `None`: what the request says.
@@ -365,8 +424,10 @@ impl Flows {
 
     /// The first step with a condition that states no probability.
     pub fn unstated(&self) -> Option<&Step> {
-        let is_unstated = |step: &&Step| step.rules.conditions().any(|condition| condition.probability.is_none());
-        self.steps.iter().find(is_unstated)
+        let unstated = |condition: Condition| condition.probability.is_none();
+        let block = self.blocks.iter().find(|block| block.only_if.into_iter().chain(block.until).any(unstated));
+        let block = block.map(|block| &self.steps[usize::from(block.first)]);
+        block.or_else(|| self.steps.iter().find(|step| step.rules.conditions().any(unstated)))
     }
 
     /// The think time of `session` at `place`, before its request `step`; `otherwise` is the distribution for steps without one.

@@ -83,11 +83,6 @@ impl<T: Copy> Heap<T> {
         self.0[hole] = entry;
     }
 
-    /// Removes all entries for which `keep` returns `false`.
-    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        *self = std::mem::take(self).0.into_iter().filter(|entry| keep(&entry.value)).collect();
-    }
-
     /// Takes the first.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<T>> {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use offered_base::{Instant, Nanos};
 use offered_events::Columns;
-use offered_events::{Event, Outcome, Reason, VisitPosition};
+use offered_events::{Event, MetricValue, Outcome, Reason, VisitPosition};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -97,7 +97,7 @@ pub(crate) struct PartContext<'a> {
     pub started: Option<Nanos>,
 }
 
-/// Writes `batches` of events as one Parquet file. Calls `pause` for each [`PIECE`] that is searched for streams and visits, and after each one of a
+/// Writes `batches` of events as one Parquet file. Calls `pause` for each [`PIECE`] that is searched for streams, visits and metrics, and after each one of a
 /// column, about 15 us of work, with the total number of calls of the search or of the columns.
 pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     out: W,
@@ -106,16 +106,17 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
-    let (mut has_streams, mut has_visits) = (false, false);
+    let (mut has_streams, mut has_visits, mut has_metrics) = (false, false, false);
     for piece in &pieces {
         pause(pieces.len());
         has_streams = has_streams || piece.iter().any(|event| event.stream.is_some());
         has_visits = has_visits || piece.iter().any(|event| event.visit.is_some());
-        if has_streams && has_visits {
-            break;
-        }
+        has_metrics = has_metrics || piece.iter().any(|event| event.metrics.is_some());
     }
-    let is_used = |kind: &&ColumnSpec| (has_streams || !kind.is_of_streams()) && (has_visits || !kind.is_of_visits());
+    let is_used = |kind: &&ColumnSpec| match kind.field {
+        Field::Metrics => has_metrics,
+        _ => (has_streams || !kind.is_of_streams()) && (has_visits || !kind.is_of_visits()),
+    };
     let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(is_used).collect();
     write_columns(&columns, properties(), out, batches, context, pause)
 }
@@ -184,6 +185,10 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
             Field::Place => self.each::<Int32Type>(|e| e.visit.map_or(0, |visit| visit.place.into())),
             Field::VisitEnd => self.each::<BoolType>(|e| e.visit.is_some_and(|visit| visit.ends)),
             Field::FlowStep => self.some::<ByteArrayType>(|e| flow_steps.get(usize::from(e.visit?.place)).cloned()),
+            Field::Metrics => self.some::<ByteArrayType>(|e| {
+                let numbers: Vec<Option<f64>> = e.metrics.as_ref()?.iter().map(|value| value.get()).collect();
+                Some(ByteArray::from(&*serde_json::to_string(&numbers).unwrap_or_default()))
+            }),
             Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
             Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
             Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
@@ -387,6 +392,11 @@ impl ColumnSpec {
                 e.error = why.map(text);
             }),
             (Field::Scenario | Field::FlowStep, ByteArrayColumnReader(reader)) => each(reader, events, |_, _| ()),
+            (Field::Metrics, ByteArrayColumnReader(reader)) => each(reader, events, |e, numbers| {
+                let numbers = numbers.and_then(|text| serde_json::from_slice(bounded(text.data())).ok());
+                e.metrics =
+                    numbers.map(|numbers: Vec<Option<f64>>| numbers.into_iter().map(MetricValue::new).collect());
+            }),
             // The first of the columns about visits decides whether there is a position.
             (Field::Visit, Int32ColumnReader(reader)) => each(reader, events, |e, n| {
                 e.visit = n.map(|&n| VisitPosition { number: n as u16, ..VisitPosition::default() });

@@ -8,7 +8,7 @@ use offered_base::{Instant, Nanos, Seed, Share};
 use offered_events::Recording;
 use offered_schedule::arrivals::{Process, Schedule};
 use offered_schedule::{Flows, Population, Scenarios, Sessions, System};
-use offered_workload::{Generator, Goodput, Threshold, Workload};
+use offered_workload::{Generator, Goodput, Group, Threshold, Workload};
 
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
@@ -64,12 +64,16 @@ pub struct Criteria {
     pub thresholds: Vec<Threshold>,
     /// The names of the checks of requests, each with the name of its request.
     pub checks: Vec<(String, Vec<String>)>,
+    /// The names of the metrics of requests, each with the name of its request.
+    pub metrics: Vec<(String, Vec<String>)>,
     /// The names of the requests that load objects.
     pub pages: Vec<String>,
     /// Whether sessions make visits.
     pub have_visits: bool,
     /// The flows that visits walk through; `None` without flows.
     pub flows: Option<Arc<Flows>>,
+    /// The parts of visits that are measured as groups.
+    pub groups: Vec<Group>,
     /// The class of each request that has one: pairs of request name and class name.
     pub classes: Vec<(String, String)>,
     /// The largest 99th percentile of lateness.
@@ -112,9 +116,11 @@ impl Default for Criteria {
             goodput: None,
             thresholds: Vec::new(),
             checks: Vec::new(),
+            metrics: Vec::new(),
             pages: Vec::new(),
             have_visits: false,
             flows: None,
+            groups: Vec::new(),
             classes: Vec::new(),
             late_after: Nanos::from_millis(10),
             closed: false,
@@ -185,9 +191,11 @@ impl Criteria {
             goodput: workload.goodput(),
             thresholds: workload.thresholds().to_vec(),
             checks: workload.checks(),
+            metrics: workload.metrics(),
             pages: workload.pages(),
             have_visits: workload.sessions().have_visits(),
             flows: workload.flows().cloned(),
+            groups: workload.groups().to_vec(),
             classes: workload.classes(),
             ..Self::default()
         }

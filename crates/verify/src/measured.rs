@@ -15,7 +15,7 @@ use offered_stats::steady_state::{Estimate, from_batches, ratio};
 use offered_stats::summary::quantile_at;
 use offered_stats::values::Sorted;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
-use offered_workload::{Goodput, failed_checks};
+use offered_workload::{Goodput, Group, failed_checks};
 
 use crate::pages::{self, Object};
 use crate::scenarios::recording_of;
@@ -34,6 +34,8 @@ pub struct Measurements<'a> {
     pages: Vec<String>,
     /// The names of the checks of requests, by the names of the requests.
     checks: HashMap<String, Vec<String>>,
+    /// The names of the metrics of requests, each with the name of its request.
+    metrics: Vec<(String, Vec<String>)>,
     /// The limits of a good request.
     goodput: Option<Goodput>,
     from: Instant,
@@ -43,7 +45,9 @@ pub struct Measurements<'a> {
     /// The scenarios of the run, as far as they are known.
     scenarios: Option<MeasuredScenarios<'a>>,
     /// The flows of the run, if it has any.
-    flows: Option<&'a Flows>,
+    flows: Option<&'a Arc<Flows>>,
+    /// The groups of their steps.
+    groups: &'a [Group],
     /// Only the requests of this step of the flows; `None`: all.
     step: Option<usize>,
 }
@@ -85,20 +89,22 @@ impl<'a> Measurements<'a> {
             gaps,
             pages: Vec::new(),
             checks: HashMap::new(),
+            metrics: Vec::new(),
             goodput: None,
             from,
             to,
             is_share: false,
             scenarios: None,
             flows: None,
+            groups: &[],
             step: None,
         }
     }
 
-    /// Adds the flows of the run, so that a metric may be that of a step, or of the visits of a flow.
+    /// Adds the flows and groups of the run, so that a metric may be that of a step, of the visits of a flow, or of a group.
     #[must_use]
-    pub fn with_flows(self, flows: Option<&'a Flows>) -> Self {
-        Self { flows, ..self }
+    pub fn with_flows(self, flows: Option<&'a Arc<Flows>>, groups: &'a [Group]) -> Self {
+        Self { flows, groups, ..self }
     }
 
     /// Declares that the requests with these names load objects, even if none was recorded.
@@ -137,6 +143,12 @@ impl<'a> Measurements<'a> {
         Self { checks: checks.into_iter().collect(), ..self }
     }
 
+    /// Sets the names of the metrics of requests, each with the name of its request.
+    #[must_use]
+    pub fn with_metrics(self, metrics: Vec<(String, Vec<String>)>) -> Self {
+        Self { metrics, ..self }
+    }
+
     /// Sets the limits of a good request.
     #[must_use]
     pub fn with_goodput(self, goodput: Option<Goodput>) -> Self {
@@ -164,9 +176,10 @@ impl<'a> Measurements<'a> {
     /// # Errors
     /// The recording cannot be read.
     pub fn estimate(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
+        let is_of_visits = metric.quantity.is_of_visits() || metric.quantity.is_of_groups();
         let label = match &metric.label {
             None => None,
-            Some(_) if metric.quantity == Quantity::ChecksFailed || metric.quantity.is_of_visits() => None,
+            Some(_) if is_of_visits || matches!(metric.quantity, Quantity::ChecksFailed | Quantity::Metric(_)) => None,
             Some(label) => match (self.recording.labels.iter().position(|name| name == label), self.step_of(label)) {
                 (Some(label), _) => Some(label as u16),
                 (None, Some(step)) => {
@@ -177,7 +190,8 @@ impl<'a> Measurements<'a> {
             },
         };
         Ok(match metric.quantity {
-            quantity if quantity.is_of_visits() => self.estimate_of_visits(metric)?,
+            Quantity::Metric(statistic) => self.estimate_of_metric(metric.label.as_deref(), statistic)?,
+            _ if is_of_visits => self.estimate_of_visits(metric)?,
             Quantity::Response(statistic) => self.times_with_failures(Event::response, label)?.estimate(statistic),
             Quantity::ResponseOk(statistic) => self.successful_times(Event::response, label)?.estimate(statistic),
             Quantity::Service(statistic) => self.times_with_failures(Event::service, label)?.estimate(statistic),

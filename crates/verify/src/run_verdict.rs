@@ -18,6 +18,7 @@ use crate::finding::Strictness;
 use crate::generator_error::{BunchingCounts, GeneratorError, NOTICEABLE_MS, bunching_window};
 use crate::incomplete::Incomplete;
 use crate::judge::Observed;
+use crate::metrics::MetricStats;
 use crate::not_sent::NotSent;
 use crate::not_sent::groups::not_sent;
 use crate::pattern::{self, Classification};
@@ -436,9 +437,10 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         on_the_wire: OnTheWire::of(scope.recording)?,
         attempts: measured.attempts,
         visits: match criteria.have_visits {
-            true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_deref())?,
+            true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_ref(), &criteria.groups)?,
             false => None,
         },
+        metrics: MetricStats::of(scope.recording, &scope.range(), &criteria.metrics)?,
         stability: measured.stability,
         responses: tables.responses,
         failures: tables.failures,

@@ -48,7 +48,9 @@ impl ThresholdSensitivity {
         };
         let measurements = Measurements::new(recording, launches, judged, counted).with_pages(criteria.pages.clone());
         let scenarios = criteria.scenarios.as_ref().and_then(ScenarioCriteria::scenarios);
-        let measurements = measurements.with_scenarios(scenarios, &[]).with_flows(criteria.flows.as_deref());
+        let measurements =
+            measurements.with_scenarios(scenarios, &[]).with_flows(criteria.flows.as_ref(), &criteria.groups);
+        let measurements = measurements.with_metrics(criteria.metrics.clone());
         let measurements = measurements.with_checks(criteria.checks.clone()).with_goodput(criteria.goodput);
         let is_checked = |threshold: &&Threshold| !criteria.is_share || !needs_all_workers(threshold);
         for threshold in criteria.thresholds.iter().filter(is_checked) {
@@ -121,7 +123,10 @@ fn possible_range(
             let failed = bunched && value.is_infinite();
             if failed { 0.0 } else { (value - twice * late).max(0.0) }
         }
-        Quantity::Visit(statistic) | Quantity::VisitDuration(statistic) => {
+        Quantity::Visit(statistic)
+        | Quantity::VisitDuration(statistic)
+        | Quantity::Group(statistic)
+        | Quantity::GroupDuration(statistic) => {
             let punctual = measurements.punctual_visits(&threshold.metric, statistic)?;
             let failed = bunched && value.is_infinite();
             punctual.filter(|_| !failed).map_or(0.0, |estimate| estimate.value)
@@ -138,7 +143,7 @@ fn possible_range(
                 value
             }
         }
-        Quantity::GoodputShare | Quantity::VisitsSuccess => {
+        Quantity::GoodputShare | Quantity::VisitsSuccess | Quantity::GroupsSuccess => {
             return Ok(Some([if fewer { 0.0 } else { value }, if bunched { 1.0 } else { value }]));
         }
         // Stronger bunching might have made any of the requests fail.
@@ -147,6 +152,7 @@ fn possible_range(
         }
         // The load is as specified; otherwise the run fails for other reasons than lateness.
         Quantity::Lateness(_)
+        | Quantity::Metric(_)
         | Quantity::ThroughputRate
         | Quantity::TokensRate
         | Quantity::GoodputRate

@@ -18,6 +18,7 @@ use crate::attempts::AttemptStats;
 use crate::generator_error::GeneratorError;
 use crate::hosts::ServerSide;
 use crate::incomplete::Incomplete;
+use crate::metrics::MetricStats;
 use crate::not_sent::NotSent;
 use crate::policies::Policy;
 use crate::thresholds::ThresholdResult;
@@ -63,6 +64,9 @@ pub struct Verdict {
     /// Visits: how many succeeded, their times by flow, and requests by step. `None` if the workload makes none, or if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<VisitStats>,
+    /// The metrics of the workload: numbers in responses. Empty if it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricStats>,
     /// Whether completions follow arrivals. `None` if no request was sent or if completion times are unknown.
     pub stability: Option<Stability>,
     /// Response times (done - scheduled) of successful requests, one row per label, then `Total`.

@@ -3,16 +3,21 @@
 //! A visit succeeds if all of its requests do and the end of the run does not cut it off. Its response time is the sum of the response times of
 //! its requests: what the visitor waits, without think time. Its duration is from the scheduled time of the first request to the end of the
 //! last response, with think times.
+//!
+//! A group is the part of a visit from one step of a flow to another. It begins with the first request of the first step, and ends with the
+//! last response of the second one. A visit may make it several times, or leave without finishing it.
 
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use offered_base::{Difference, Instant, Nanos, count, short};
 use offered_events::{Columns, Event, Outcome, Recording};
 use offered_schedule::Flows;
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::values::Sorted;
+use offered_workload::Group;
 use serde::{Deserialize, Serialize};
 
 use crate::pages::{self, ObjectJoiner};
@@ -27,25 +32,28 @@ pub struct VisitStats {
     pub flows: Vec<VisitTimes>,
     /// Requests by step, in the order of the workload. A request that several steps make has a row for each. Empty without flows.
     pub steps: Vec<StepStats>,
+    /// Counts and times of groups that began in the measured time, in the order of the workload.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<VisitTimes>,
 }
 
-/// Counts and times of visits. Times are of successful visits; `None` if there are none.
+/// Counts and times of visits or groups. Times are of the successful ones; `None` if there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisitTimes {
-    /// The name of the flow, or `Total`.
+    /// The name of the flow or group, or `Total`.
     pub label: String,
-    /// Number of visits that succeeded: all of their requests did.
+    /// Number of those that succeeded: all of their requests did.
     pub ok: u64,
-    /// Number of visits with a failed request.
+    /// Number of those with a failed request.
     pub failed: u64,
-    /// Number of visits that the end of the run cut off, without a failed request so far.
+    /// Number of those that the end of the run cut off, or of groups that their visit did not finish, without a failed request so far.
     pub cut: u64,
-    /// Mean number of requests of successful visits.
-    pub requests_per_visit: Option<f64>,
-    /// Response time of a visit: the sum of the response times of its requests, without think time.
+    /// Mean number of requests of the successful ones.
+    pub mean_requests: Option<f64>,
+    /// Response time: the sum of the response times of its requests, without think time.
     pub response: Option<TimeSummary>,
-    /// Duration of a visit, with think times.
+    /// Duration, with think times.
     pub duration: Option<TimeSummary>,
 }
 
@@ -76,12 +84,14 @@ pub struct StepStats {
     pub requests: RequestStats,
 }
 
-/// A visit that has ended, or that the end of the run cut off.
+/// A visit or group that has ended, or that was cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VisitRecord {
+    /// The number of the group in the workload; `None`: a visit.
+    pub group: Option<usize>,
     /// Scheduled time of the first request.
     pub begins: Instant,
-    /// The [place](offered_events::VisitPosition::place) of the first request.
+    /// The [place](offered_events::VisitPosition::place) of the first request in its flow.
     pub place: u16,
     /// Number of requests.
     pub requests: u64,
@@ -95,85 +105,151 @@ pub struct VisitRecord {
     pub outcome: Outcome,
 }
 
-/// Joins requests to visits. Requests of a session arrive in their order.
+impl VisitRecord {
+    /// One that begins with this request.
+    fn begin(event: &Event, place: u16, group: Option<usize>) -> Self {
+        let zero = Difference(0);
+        let (begins, outcome) = (event.intended, Outcome::Ok);
+        Self { group, begins, place, requests: 0, response: zero, lateness: zero, duration: zero, outcome }
+    }
+
+    /// Adds a request.
+    fn add(&mut self, event: &Event, response: Option<Difference>) {
+        let response = response.map_or(0, |response| response.0);
+        self.requests += 1;
+        self.response.0 += response;
+        self.lateness.0 += event.lateness().map_or(0, |lateness| lateness.0);
+        self.duration = Difference((event.intended - self.begins).0 + response);
+        if self.outcome == Outcome::Ok {
+            self.outcome = event.outcome;
+        }
+    }
+
+    /// The same without its end.
+    fn cut_off(self) -> Self {
+        Self { outcome: if self.outcome == Outcome::Ok { Outcome::Cut } else { self.outcome }, ..self }
+    }
+}
+
+/// Joins requests to visits and groups. Requests of a session arrive in their order.
 #[derive(Clone, Debug, Default)]
 pub struct VisitTracker {
+    flows: Option<Arc<Flows>>,
+    groups: Vec<Group>,
     open: HashMap<u64, OpenVisit>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct OpenVisit {
     number: u16,
     /// Whether its first request is known; the sessions that are present when a run begins made it earlier.
     is_whole: bool,
     record: VisitRecord,
+    /// Groups that have begun, each with whether its last step was reached.
+    groups: Vec<(VisitRecord, bool)>,
 }
 
 impl VisitTracker {
-    /// Adds a request with its response time, which for a page is until its last object is done. Passes visits that have ended to `see`.
+    /// For the visits through these flows, and these groups of their steps.
+    pub fn new(flows: Option<Arc<Flows>>, groups: Vec<Group>) -> Self {
+        Self { flows, groups, open: HashMap::new() }
+    }
+
+    /// Adds a request with its response time, which for a page is until its last object is done. Passes visits and groups that have ended to
+    /// `see`.
     pub fn add(&mut self, event: &Event, response: Option<Difference>, see: &mut impl FnMut(&VisitRecord)) {
         let Some(position) = event.visit else { return };
         if self.open.get(&event.session).is_some_and(|open| open.number != position.number) {
             // The end of the earlier visit is not recorded.
-            self.close(event.session, see);
+            self.close(event.session, false, see);
         }
         let open = self.open.entry(event.session).or_insert_with(|| OpenVisit {
             number: position.number,
             is_whole: event.step == 0 || position.number > 0,
-            record: VisitRecord {
-                begins: event.intended,
-                place: position.place,
-                requests: 0,
-                response: Difference(0),
-                lateness: Difference(0),
-                duration: Difference(0),
-                outcome: Outcome::Ok,
-            },
+            record: VisitRecord::begin(event, position.place, None),
+            groups: Vec::new(),
         });
-        let record = &mut open.record;
-        record.requests += 1;
-        record.response.0 += response.map_or(0, |response| response.0);
-        record.lateness.0 += event.lateness().map_or(0, |lateness| lateness.0);
-        record.duration = event.intended - record.begins;
-        record.duration.0 += response.map_or(0, |response| response.0);
-        if record.outcome == Outcome::Ok {
-            record.outcome = event.outcome;
+        // A visit is of the flow that it walks through, not of the steps that a session makes once.
+        let is_once = |place: u16| {
+            self.flows.as_ref().and_then(|flows| flows.flow_at(place)).is_some_and(|flow| flow.once.is_some())
+        };
+        if is_once(open.record.place) && !is_once(position.place) {
+            open.record.place = position.place;
+        }
+        open.record.add(event, response);
+        if !self.groups.is_empty() {
+            let step = self.flows.as_ref().and_then(|flows| flows.step_number(position.place));
+            open.add_to_groups(&self.groups, step, (event, response, position.place), see);
         }
         if position.ends {
-            let OpenVisit { is_whole, record, .. } = *open;
-            self.open.remove(&event.session);
-            if is_whole {
-                see(&record);
-            }
+            self.close(event.session, true, see);
         }
     }
 
-    /// Passes the visit of `session` to `see` as cut off.
-    fn close(&mut self, session: u64, see: &mut impl FnMut(&VisitRecord)) {
-        let Some(OpenVisit { is_whole: true, record, .. }) = self.open.remove(&session) else { return };
-        let outcome = if record.outcome == Outcome::Ok { Outcome::Cut } else { record.outcome };
-        see(&VisitRecord { outcome, ..record });
+    /// Passes the visit of `session` and its groups to `see`; `is_over`: its end is known.
+    fn close(&mut self, session: u64, is_over: bool, see: &mut impl FnMut(&VisitRecord)) {
+        let Some(OpenVisit { is_whole, record, groups, .. }) = self.open.remove(&session) else { return };
+        for (group, is_reached) in groups {
+            // Without the end of the visit, a group may have gone on with its last step.
+            see(&if is_reached && is_over { group } else { group.cut_off() });
+        }
+        if is_whole {
+            see(&if is_over { record } else { record.cut_off() });
+        }
     }
 
-    /// Passes the visits that have not ended to `see` as cut off.
+    /// Passes the visits and groups that have not ended to `see` as cut off.
     pub fn finish(mut self, see: &mut impl FnMut(&VisitRecord)) {
         let sessions: Vec<u64> = self.open.keys().copied().collect();
         for session in sessions {
-            self.close(session, see);
+            self.close(session, false, see);
         }
     }
 }
 
-/// Passes every request of a visit to `request` and every visit to `visit`.
+impl OpenVisit {
+    /// Adds a request of step number `step` to the groups, of which it may begin or end some.
+    fn add_to_groups(
+        &mut self,
+        groups: &[Group],
+        step: Option<usize>,
+        (event, response, place): (&Event, Option<Difference>, u16),
+        see: &mut impl FnMut(&VisitRecord),
+    ) {
+        let is = |other: u16| step == Some(usize::from(other));
+        for (number, Group { from, to, .. }) in groups.iter().enumerate() {
+            let begun = self.groups.iter().position(|(record, _)| record.group == Some(number));
+            // The last step may be repeated; the next step ends the group.
+            let left = begun.filter(|at| self.groups[*at].1 && !is(*to));
+            if let Some(at) = left {
+                see(&self.groups.swap_remove(at).0);
+            }
+            let at = match begun.filter(|_| left.is_none()) {
+                Some(at) => at,
+                None if is(*from) => {
+                    self.groups.push((VisitRecord::begin(event, place, Some(number)), false));
+                    self.groups.len() - 1
+                }
+                None => continue,
+            };
+            let (record, is_reached) = &mut self.groups[at];
+            record.add(event, response);
+            *is_reached |= is(*to);
+        }
+    }
+}
+
+/// Passes every request of a visit to `request`, and every visit and group of a new `tracker` to `visit`.
 ///
 /// # Errors
 /// The recording cannot be read.
 pub(crate) fn each(
     recording: &Recording,
+    mut tracker: VisitTracker,
     mut request: impl FnMut(&Event),
     mut visit: impl FnMut(&VisitRecord),
 ) -> io::Result<()> {
-    let (mut joined, mut tracker) = (ObjectJoiner::default(), VisitTracker::default());
+    let mut joined = ObjectJoiner::default();
     recording.events.batches(Columns::Response, &mut |events| {
         for event in events {
             if let Some(objects) = joined.add(event)
@@ -222,17 +298,19 @@ impl VisitCounter {
         }
     }
 
-    /// A row per name whose group has visits, then the total.
-    fn rows(self, names: &[&str]) -> Vec<VisitTimes> {
+    /// A row per name that has visits; `total`: and the total.
+    fn rows<'n>(self, names: impl Iterator<Item = &'n str>, total: bool) -> Vec<VisitTimes> {
         let (response, duration) = (self.response.sorted(), self.duration.sorted());
         let of = |times: &SortedGroups<i64>, group| times.group(group).and_then(summary);
         let mut rows = Vec::new();
-        for (group, (name, counts)) in names.iter().zip(&self.counts).enumerate() {
+        for (group, (name, counts)) in names.zip(&self.counts).enumerate() {
             let times = (of(&response, group), of(&duration, group));
             rows.extend((counts.all() > 0).then(|| counts.row(name, times)));
         }
-        let total = self.counts.iter().fold(Counts::default(), Counts::and);
-        rows.push(total.row("Total", (summary(response.all()), summary(duration.all()))));
+        if total {
+            let all = self.counts.iter().fold(Counts::default(), Counts::and);
+            rows.push(all.row("Total", (summary(response.all()), summary(duration.all()))));
+        }
         rows
     }
 }
@@ -257,7 +335,7 @@ impl Counts {
             ok: self.ok,
             failed: self.failed,
             cut: self.cut,
-            requests_per_visit: (self.ok > 0).then(|| self.requests as f64 / self.ok as f64),
+            mean_requests: (self.ok > 0).then(|| self.requests as f64 / self.ok as f64),
             response,
             duration,
         }
@@ -270,12 +348,19 @@ fn summary(times: &Sorted<i64>) -> Option<TimeSummary> {
 }
 
 impl VisitStats {
-    /// The visits that began in `measured`, and the requests of their steps that were scheduled in it. `None` if no visit began.
+    /// The visits and groups that began in `measured`, and the requests of their steps that were scheduled in it. `None` if no visit began.
     ///
     /// # Errors
     /// The recording cannot be read.
-    pub fn of(recording: &Recording, measured: &Range<Instant>, flows: Option<&Flows>) -> io::Result<Option<Self>> {
-        let mut visits = VisitCounter::default();
+    pub fn of(
+        recording: &Recording,
+        measured: &Range<Instant>,
+        flows: Option<&Arc<Flows>>,
+        groups: &[Group],
+    ) -> io::Result<Option<Self>> {
+        let (mut visits, mut of_groups) = (VisitCounter::default(), VisitCounter::default());
+        let tracker = VisitTracker::new(flows.cloned(), groups.to_vec());
+        let flows = flows.map(|flows| &**flows);
         let steps = flows.map_or(&[][..], Flows::steps);
         let names: Vec<&str> = flows.into_iter().flat_map(Flows::flows).map(|flow| flow.name.as_str()).collect();
         let (mut requests, mut labels) = (RequestCounter::new(steps.len()), vec![0; steps.len()]);
@@ -288,8 +373,11 @@ impl VisitStats {
                 requests.add_to(step, event);
             }
         };
-        each(recording, request, |visit| {
-            if measured.contains(&visit.begins) {
+        each(recording, tracker, request, |visit| {
+            if !measured.contains(&visit.begins) {
+            } else if let Some(group) = visit.group {
+                of_groups.add(group, visit);
+            } else {
                 let flow = flows.and_then(|flows| flows.flow_at(visit.place));
                 let number = flow.and_then(|flow| names.iter().position(|name| *name == flow.name));
                 visits.add(number.unwrap_or(0), visit);
@@ -304,7 +392,8 @@ impl VisitStats {
             StepStats { step, requests: RequestStats { label, ..requests } }
         };
         let steps = rows.map(step).filter(|row| row.requests.requests > 0).collect();
-        Ok(Some(Self { flows: visits.rows(&names), steps }))
+        let groups = of_groups.rows(groups.iter().map(|group| group.name.as_str()), false);
+        Ok(Some(Self { flows: visits.rows(names.into_iter(), true), steps, groups }))
     }
 
     /// All visits.
@@ -312,7 +401,7 @@ impl VisitStats {
         self.flows.last()
     }
 
-    /// `310 ok, 2 failed, 8 cut off by the end; 6.4 requests each; response p95 240 ms, duration p95 31.2 s`.
+    /// `310 ok, 2 failed, 8 cut off; 6.40 requests each; response p95 240 ms, with think time 31.2 s`.
     pub fn text(&self) -> String {
         self.total().map_or_else(String::new, VisitTimes::text)
     }
@@ -330,12 +419,13 @@ impl VisitTimes {
         (judged > 0).then(|| 100.0 * self.ok as f64 / judged as f64)
     }
 
-    fn text(&self) -> String {
+    /// `310 ok, 2 failed; 3.00 requests each; response p95 240 ms, with think time 31.2 s`.
+    pub fn text(&self) -> String {
         let mut text = format!("{} ok, {} failed", count(self.ok), count(self.failed));
         if self.cut > 0 {
-            text += &format!(", {} cut off by the end", count(self.cut));
+            text += &format!(", {} cut off", count(self.cut));
         }
-        text += &self.requests_per_visit.map_or_else(String::new, |n| format!("; {} requests each", short(n)));
+        text += &self.mean_requests.map_or_else(String::new, |n| format!("; {} requests each", short(n)));
         if let (Some(response), Some(duration)) = (self.response, self.duration) {
             let [response, duration] =
                 [response, duration].map(|of| Nanos::from_secs_f64(of.p95_ms.max(0.0) / 1e3)).map(time_text);

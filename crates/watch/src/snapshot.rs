@@ -89,6 +89,7 @@ pub struct LiveVisits {
 impl LiveVisits {
     pub(crate) fn add(&mut self, visit: &VisitRecord) {
         match visit.outcome {
+            _ if visit.group.is_some() => {}
             Outcome::Ok => self.ok += 1,
             Outcome::Cut => {}
             _ => self.failed += 1,

@@ -119,12 +119,12 @@ impl Tally {
                 workload.thresholds(),
                 &labels,
                 &workload.pages(),
-                &workload.checks(),
+                [&workload.checks(), &workload.metrics()],
                 workload.goodput(),
                 workload.flows(),
             ),
             joined: ObjectJoiner::default(),
-            visits: VisitTracker::default(),
+            visits: VisitTracker::new(workload.flows().cloned(), workload.groups().to_vec()),
             ended_visits: workload.sessions().have_visits().then(LiveVisits::default),
             totals: None,
             failed_threshold: None,
@@ -189,12 +189,12 @@ impl Tally {
     /// Adds a request to its visit, which may end with it.
     fn add_to_visit(&mut self, event: &Event, objects: &[Object]) {
         let Some(ended) = self.ended_visits.as_mut().filter(|_| event.visit.is_some()) else { return };
-        let (analysed, trackers) = (&self.analysed, &mut self.trackers);
+        let (analysed, trackers, groups) = (&self.analysed, &mut self.trackers, self.workload.groups());
         self.visits.add(event, page_response(event, objects), &mut |visit| {
             if analysed.contains(&visit.begins) {
                 ended.add(visit);
                 for tracker in &mut *trackers {
-                    tracker.add_visit(visit);
+                    tracker.add_visit(visit, groups);
                 }
             }
         });

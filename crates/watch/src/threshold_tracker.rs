@@ -9,7 +9,7 @@ use offered_schedule::Flows;
 use offered_stats::summary::quantile_at;
 use offered_verify::{Object, ThresholdResult, VisitRecord, check_outcomes, page_response, token_metrics};
 use offered_workload::threshold::{Metric, Quantity, Statistic, Unit};
-use offered_workload::{Goodput, Threshold};
+use offered_workload::{Goodput, Group, Threshold};
 
 use crate::times::value_at;
 
@@ -36,23 +36,26 @@ pub(crate) struct ThresholdTracker {
     pages: Vec<bool>,
     /// The names of the checks of each label.
     checks: Vec<Vec<String>>,
+    /// The names of the metrics of each label.
+    metrics: Vec<Vec<String>>,
 }
 
 impl ThresholdTracker {
-    /// Creates a tracker for each threshold, except thresholds on unknown requests. `labels` are all requests, `pages` those with objects,
-    /// `checks` the names of the checks of those that have any. Thresholds on scenarios have none either.
+    /// Creates a tracker for each threshold, except thresholds on unknown requests and on scenarios. `labels` are all requests, `pages` those
+    /// with objects, `checks` and `metrics` the names of the checks and metrics of those that have any.
     pub(crate) fn all(
         thresholds: &[Threshold],
         labels: &[String],
         pages: &[String],
-        checks: &[(String, Vec<String>)],
+        [checks, metrics]: [&[(String, Vec<String>)]; 2],
         goodput: Option<Goodput>,
         flows: Option<&Arc<Flows>>,
     ) -> Vec<Self> {
         let pages: Vec<bool> = labels.iter().map(|label| pages.contains(label)).collect();
-        let of_label =
-            |label| checks.iter().find(|(name, _)| name == label).map_or_else(Vec::new, |(_, all)| all.clone());
-        let checks: Vec<Vec<String>> = labels.iter().map(of_label).collect();
+        let [checks, metrics] = [checks, metrics].map(|names| -> Vec<Vec<String>> {
+            let of = |label| names.iter().find(|(name, _)| name == label).map_or_else(Vec::new, |(_, all)| all.clone());
+            labels.iter().map(of).collect()
+        });
         let tracker = |threshold: &Threshold| {
             let Metric { quantity, label } = &threshold.metric;
             let is_flow = |label: &String| {
@@ -60,8 +63,9 @@ impl ThresholdTracker {
             };
             let (label, step) = match label {
                 None => (None, None),
-                Some(_) if *quantity == Quantity::ChecksFailed => (None, None),
+                Some(_) if matches!(quantity, Quantity::ChecksFailed | Quantity::Metric(_)) => (None, None),
                 Some(label) if quantity.is_of_visits() => is_flow(label)?,
+                Some(_) if quantity.is_of_groups() => (None, None),
                 Some(label) => match labels.iter().position(|name| name == label) {
                     Some(number) => (Some(number as u16), None),
                     None => (None, Some(flows?.step_names().iter().position(|name| name == label)?)),
@@ -69,6 +73,7 @@ impl ThresholdTracker {
             };
             let times = Histogram::new(3).expect("three digits are allowed");
             let (threshold, pages, checks) = (threshold.clone(), pages.clone(), checks.clone());
+            let metrics = metrics.clone();
             Some(Self {
                 threshold,
                 label,
@@ -84,6 +89,7 @@ impl ThresholdTracker {
                 goodput,
                 pages,
                 checks,
+                metrics,
             })
         };
         thresholds.iter().filter_map(tracker).collect()
@@ -107,7 +113,18 @@ impl ThresholdTracker {
                 self.add_outcome(event.outcome, page_response(event, objects));
             }
             Quantity::Page(_) | Quantity::PageErrors => {}
-            quantity if quantity.is_of_visits() => {}
+            quantity if quantity.is_of_visits() || quantity.is_of_groups() => {}
+            Quantity::Metric(_) => {
+                let names = self.metrics.get(usize::from(event.label)).map_or(&[][..], Vec::as_slice);
+                let values = event.metrics.as_deref().unwrap_or_default();
+                let wanted =
+                    names.iter().zip(values).filter(|(name, _)| Some(*name) == self.threshold.metric.label.as_ref());
+                // As billionths, like seconds in nanoseconds.
+                let values: Vec<f64> = wanted.filter_map(|(_, value)| value.get()).collect();
+                for value in values {
+                    self.record(Some(Difference((1e9 * value) as i64)));
+                }
+            }
             Quantity::ChecksFailed => {
                 let names = self.checks.get(usize::from(event.label)).map_or(&[][..], Vec::as_slice);
                 let name = self.threshold.metric.label.as_deref();
@@ -140,16 +157,20 @@ impl ThresholdTracker {
         }
     }
 
-    /// Adds a visit that began inside the analysed time.
-    pub(crate) fn add_visit(&mut self, visit: &VisitRecord) {
+    /// Adds a visit or one of these groups, which began inside the analysed time.
+    pub(crate) fn add_visit(&mut self, visit: &VisitRecord, groups: &[Group]) {
         let Metric { quantity, label } = &self.threshold.metric;
-        let time = match quantity {
-            Quantity::Visit(_) | Quantity::VisitsSuccess => visit.response,
-            Quantity::VisitDuration(_) => visit.duration,
+        let time = match (quantity, visit.group) {
+            (Quantity::Visit(_) | Quantity::VisitsSuccess, None) => visit.response,
+            (Quantity::Group(_) | Quantity::GroupsSuccess, Some(_)) => visit.response,
+            (Quantity::VisitDuration(_), None) | (Quantity::GroupDuration(_), Some(_)) => visit.duration,
             _ => return,
         };
-        let flow = || Some(&self.flows.as_ref()?.flow_at(visit.place)?.name);
-        if label.is_none() || flow() == label.as_ref() {
+        let name = match visit.group {
+            Some(group) => groups.get(group).map(|group| &group.name),
+            None => self.flows.as_ref().and_then(|flows| flows.flow_at(visit.place)).map(|flow| &flow.name),
+        };
+        if label.is_none() || name == label.as_ref() {
             self.add_outcome(visit.outcome, Some(time));
         }
     }
@@ -187,6 +208,9 @@ impl ThresholdTracker {
             | Quantity::Objects(statistic)
             | Quantity::Visit(statistic)
             | Quantity::VisitDuration(statistic)
+            | Quantity::Group(statistic)
+            | Quantity::GroupDuration(statistic)
+            | Quantity::Metric(statistic)
             | Quantity::Ttft(statistic)
             | Quantity::Tpot(statistic)
             | Quantity::Gap(statistic)
@@ -197,7 +221,7 @@ impl ThresholdTracker {
             Quantity::ErrorsRate | Quantity::PageErrors | Quantity::ObjectsErrors | Quantity::ChecksFailed => {
                 share(self.failed)
             }
-            Quantity::VisitsSuccess => share(self.times.len()),
+            Quantity::VisitsSuccess | Quantity::GroupsSuccess => share(self.times.len()),
             Quantity::ThroughputRate => per_s(self.completed),
             Quantity::TokensRate => per_s(self.tokens),
             Quantity::GoodputRate => per_s(self.good),
@@ -234,7 +258,8 @@ mod tests {
     fn a_page_counts_with_its_objects_or_as_failed() {
         let labels = ["page".to_owned(), "plain".to_owned()];
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], &[], None, None);
+            let mut trackers =
+                ThresholdTracker::all(&[text.parse().unwrap()], &labels, &labels[..1], [&[], &[]], None, None);
             let mut joined = ObjectJoiner::default();
             for i in 0..100u64 {
                 let intended = Instant::from_millis(i);
@@ -265,7 +290,7 @@ mod tests {
     fn failed_requests_count_as_infinitely_long() {
         let of = |text: &str, failed: usize| {
             let labels = ["home".to_owned(), "buy".to_owned()];
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &[], None, None);
+            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], [&[], &[]], None, None);
             let tracker = &mut trackers[0];
             for i in 0..100usize {
                 let at = Instant::from_millis(i as u64);
@@ -283,7 +308,9 @@ mod tests {
         assert_eq!(of("errors{buy} < 5%", 10), (0.1, CheckResult::Failed));
         assert_eq!(of("throughput > 1/s", 10), (10.0, CheckResult::Passed));
         assert_eq!(of("arrivals.rate > 90/s", 0), (99.0, CheckResult::Passed));
-        assert!(ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], &[], None, None).is_empty());
+        assert!(
+            ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], [&[], &[]], None, None).is_empty()
+        );
     }
 
     #[test]
@@ -291,7 +318,8 @@ mod tests {
         let (labels, checks) =
             (["a".to_owned(), "b".to_owned()], [("a".to_owned(), vec!["x".to_owned(), "y".to_owned()])]);
         let value_of = |text: &str| {
-            let mut trackers = ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], &checks, None, None);
+            let mut trackers =
+                ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], [&checks, &[]], None, None);
             for (label, outcome, error) in [
                 (0, Outcome::Ok, None),
                 (0, Outcome::CheckFailed, Some("x; y")),

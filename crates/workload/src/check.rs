@@ -79,6 +79,8 @@ impl Workload {
             return Place::Whole
                 .wrong(format!("the path of request `{name}` becomes `{path}`, which does not start with /"));
         }
+        let groups = crate::group::check(&draft.groups, draft.sessions.flows().map(|flows| &**flows));
+        groups.or_else(|(number, why)| Place::Group(number).wrong(why))?;
         thresholds(&draft)?;
         crate::goodput::check_thresholds(&draft)?;
         Ok(Self(draft))
@@ -465,14 +467,16 @@ fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
 }
 
 /// Checks that the label of each threshold is the name of what it measures, and that no threshold is a duplicate.
-fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
+fn thresholds(Draft { thresholds, requests, sessions, groups, .. }: &Draft) -> Result<(), Misfit> {
     let scenarios = || sessions.scenarios().into_iter().flat_map(Scenarios::all).map(|scenario| scenario.name.as_str());
     let labels: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios()).collect();
     let steps = sessions.flows().map_or_else(Vec::new, |flows| flows.step_names());
     let with_steps: Vec<&str> = labels.iter().copied().chain(steps.iter().map(String::as_str)).collect();
     let flows = sessions.flows().into_iter().flat_map(|flows| flows.flows()).map(|flow| flow.name.as_str());
     let flows: Vec<&str> = flows.chain(scenarios()).collect();
+    let groups: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
     let checks: Vec<&str> = requests.iter().flat_map(|request| &request.checks).map(|check| &*check.name).collect();
+    let metrics: Vec<&str> = requests.iter().flat_map(Request::metrics).collect();
     for (number, threshold) in thresholds.iter().enumerate() {
         let (metric, bound) = (threshold.metric.to_string(), threshold.bound.to_string());
         let written = Threshold::new(&metric, &bound).map(|written| Threshold { stop: threshold.stop, ..written });
@@ -484,15 +488,24 @@ fn thresholds(Draft { thresholds, requests, sessions, .. }: &Draft) -> Result<()
                 .wrong(format!("a second threshold of {metric}; one is enough, or a range"));
         }
         let quantity = threshold.metric.quantity;
+        if quantity.is_of_groups() && groups.is_empty() {
+            return Place::Threshold(number).wrong(format!("there is no {quantity} without a [[group]]; add one"));
+        }
         if quantity.is_of_visits() && !sessions.have_visits() {
             return Place::Threshold(number).wrong(format!(
                 "no session makes several requests, so there is no {quantity}; use arrivals.partly_open, or add a [[flow]]"
             ));
         }
+        if matches!(quantity, Quantity::Metric(_)) && threshold.metric.label.is_none() {
+            let example = metrics.first().copied().unwrap_or("rows");
+            return Place::Threshold(number).wrong(format!("write which metric, for example {quantity}{{{example}}}"));
+        }
         let known = match quantity {
             Quantity::ChecksFailed => &checks,
+            Quantity::Metric(_) => &metrics,
             Quantity::ArrivalsRate | Quantity::ArrivalsCov => &labels,
             quantity if quantity.is_of_visits() => &flows,
+            quantity if quantity.is_of_groups() => &groups,
             _ => &with_steps,
         };
         if let Some(label) = threshold.metric.label.as_deref().filter(|label| !known.contains(label)) {

@@ -27,6 +27,8 @@ pub enum Subject {
     Check(String),
     /// The outcome of the last request was `ok`.
     Ok,
+    /// No condition, but the weight of a branch: a text with placeholders. What is not a number of at least 0 is the weight 0.
+    Weight(Template),
 }
 
 impl Condition {
@@ -34,7 +36,7 @@ impl Condition {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let (value, other) = match &self.subject {
             Subject::Value(value, TextCondition::Is(text) | TextCondition::Contains(text)) => (Some(value), Some(text)),
-            Subject::Value(value, _) => (Some(value), None),
+            Subject::Value(value, _) | Subject::Weight(value) => (Some(value), None),
             _ => (None, None),
         };
         value.into_iter().chain(other)
@@ -55,7 +57,7 @@ impl Condition {
                 }
                 Err(InvalidValue::new(format!("no check is named `{name}`{}", nearest(name, &known))))
             }
-            Subject::Value(..) | Subject::Ok => Ok(()),
+            Subject::Value(..) | Subject::Ok | Subject::Weight(_) => Ok(()),
         }
     }
 }

@@ -38,6 +38,7 @@ mod event_stream;
 pub mod failed_checks;
 mod generator;
 mod goodput;
+mod group;
 mod local_access;
 mod login;
 mod misfit;
@@ -76,6 +77,7 @@ pub use address::Address;
 pub use event_stream::{EventStream, StreamFormat};
 pub use generator::{Generator, OnDiskFull, Priority, WaitMode};
 pub use goodput::Goodput;
+pub use group::Group;
 pub use local_access::EnvironmentVariable;
 pub use login::{Encryption, Login};
 pub use mix::Mix;
@@ -154,6 +156,8 @@ pub struct Draft {
     pub requests: Vec<Request>,
     /// The conditions of the flows, by number.
     pub conditions: Vec<Condition>,
+    /// The parts of visits that are measured as groups.
+    pub groups: Vec<Group>,
     /// The limits of a good request, where they are stated.
     pub goodput: Option<Goodput>,
     /// Pass criteria of the run.
@@ -188,6 +192,7 @@ impl Draft {
             variables: Vec::new(),
             requests: vec![Request::get("/")],
             conditions: Vec::new(),
+            groups: Vec::new(),
             goodput: None,
             thresholds: Vec::new(),
         }
@@ -442,6 +447,17 @@ impl Workload {
     /// The flows that its sessions walk through.
     pub fn flows(&self) -> Option<&Arc<Flows>> {
         self.0.sessions.flows()
+    }
+
+    /// The names of the metrics of requests that have some, each with the name of its request.
+    pub fn metrics(&self) -> Vec<(String, Vec<String>)> {
+        let of = |request: &Request| (request.name.clone(), request.metrics().map(str::to_owned).collect::<Vec<_>>());
+        self.0.requests.iter().map(of).filter(|(_, metrics)| !metrics.is_empty()).collect()
+    }
+
+    /// The parts of visits that are measured as groups.
+    pub fn groups(&self) -> &[Group] {
+        &self.0.groups
     }
 
     /// The name of flow and step at each place of the flows: `visitor/look`; empty without flows.

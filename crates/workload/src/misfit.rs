@@ -19,6 +19,7 @@ pub(super) enum Place {
     Requests,
     Request(usize),
     Flows,
+    Group(usize),
     Stations,
     Station(usize),
     Threshold(usize),

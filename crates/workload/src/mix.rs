@@ -58,7 +58,10 @@ impl Workload {
         let Launch { session, step, place, visit, .. } = launch;
         let walk = self.walk_of(session);
         let (step, place) = match walk.flows {
-            Some(flows) => (step + 1, flows.next(walk.seed, walk.session, step, place, decide)?),
+            Some(flows) => {
+                let next = flows.next(walk.seed, walk.session, step, place, decide);
+                (step + 1, next.or_else(|| flows.end().filter(|_| flows.once(place).is_none()))?)
+            }
             None => (walk.next_weighted(step + 1)?, 0),
         };
         Some(walk.labelled(Launch { step, place, visit: visit.continued(), ..launch }))

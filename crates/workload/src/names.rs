@@ -273,7 +273,7 @@ impl Known<'_> {
 pub(super) fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> Option<Vec<u16>> {
     let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
     let mut came_from: HashMap<u16, Option<u16>> = HashMap::new();
-    let begins = flows.flows().iter().filter(|flow| flow.weight > 0.0).map(|flow| flow.start);
+    let begins = flows.begins().map(|flow| flow.start);
     let mut next: std::collections::VecDeque<(u16, Option<u16>)> = begins.map(|start| (start, None)).collect();
     while let Some((step, from)) = next.pop_front() {
         if came_from.contains_key(&step) {
@@ -289,7 +289,7 @@ pub(super) fn path_without(flows: &Flows, request: usize, avoided: &[usize]) -> 
             return Some(way);
         }
         if !avoided.contains(&sends(step)) {
-            next.extend(flows.followers(step).into_iter().filter_map(|(to, _)| Some((to?, Some(step)))));
+            next.extend(flows.followers(step).iter().filter_map(|to| Some(((*to)?, Some(step)))));
         }
     }
     None

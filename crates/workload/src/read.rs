@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 use super::misfit::{Misfit, Place};
 use super::{
-    Draft, Generator, Goodput, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions, WaitMode,
-    Workload,
+    Draft, Generator, Goodput, Group, Late, Observe, OnDiskFull, Policies, Priority, Request, Scrape, Sessions,
+    WaitMode, Workload,
 };
 use crate::catalogue::Catalogue;
 use crate::condition::Condition;
@@ -39,7 +39,7 @@ use crate::threshold::Threshold;
 use offered_base::nearest;
 use offered_base::random::Seed;
 use offered_base::time::Nanos;
-use offered_schedule::{Count, Population};
+use offered_schedule::{Count, Flows, Population};
 
 /// A function that reads a file named in a workload (samples of a distribution, counts of a profile, data, bodies). It gets the name in
 /// the workload and returns the content, or the reason why the file cannot be read.
@@ -97,8 +97,7 @@ impl Reader<'_> {
         let path = targets.first().map_or("/", |target| &target.url.path);
         let given = root.get("request").map(|value| self.requests(&value, path, &targets)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);
-        let flows =
-            root.get("flow").map(|value| self.flows(&value, &requests, root.get("scenario").is_some())).transpose()?;
+        let flows = self.flows(root, &requests)?;
         let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
         let (sessions, traced) = match root.get("scenario") {
             Some(value) if root.get("arrivals").is_some() => {
@@ -122,6 +121,7 @@ impl Reader<'_> {
         };
         let all_have_work = requests.iter().all(|request| request.service.is_some())
             || matches!(&sessions, Sessions::Replay(replay) if replay.trace().has_work());
+        let groups = root.get("group").map_or(Ok(Vec::new()), |value| groups(&value, sessions.flows()))?;
         let draft = Draft {
             seed,
             duration,
@@ -142,6 +142,7 @@ impl Reader<'_> {
             variables: root.get("variables").map_or(Ok(Vec::new()), |value| self.variables(&value))?,
             requests,
             conditions: self.conditions.take(),
+            groups,
             goodput: root.get("goodput").map(|value| goodput(&value)).transpose()?,
             thresholds: root.get("thresholds").map_or(Ok(Vec::new()), |value| thresholds(&value))?,
         };
@@ -198,6 +199,7 @@ fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mist
         Place::Requests => root.get("request"),
         Place::Request(number) => tables.get(number).and_then(|table| of("request", *table)),
         Place::Flows => root.get("flow"),
+        Place::Group(number) => of("group", number),
         Place::Stations => root.get("station"),
         Place::Station(number) => of("station", number),
         Place::Threshold(number) => {
@@ -289,6 +291,19 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
         }
     };
     value.entries("thresholds such as \"response.p99\" = \"< 250ms\"")?.into_iter().map(threshold).collect()
+}
+
+/// `[[group]]`.
+fn groups(value: &Value<'_>, flows: Option<&Arc<Flows>>) -> Result<Vec<Group>, Mistake> {
+    let group = |item: &Value<'_>| {
+        let table = item.table(&shape::GROUP)?;
+        let flows = flows.ok_or_else(|| item.mistake("a group needs a [[flow]] with its steps"))?;
+        let name = table.need("name", "\"checkout\"")?;
+        let [from, to] = [table.need("from", "\"cart\"")?, table.need("to", "\"pay\"")?];
+        let flow = table.get("flow").map(|flow| flow.text()).transpose()?;
+        item.checked(Group::find(name.text()?, flow, [from.text()?, to.text()?], flows))
+    };
+    value.list()?.iter().map(group).collect()
 }
 
 /// `[goodput]`.

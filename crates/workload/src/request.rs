@@ -1,7 +1,7 @@
 //! Requests.
 
 use super::retry::AttemptSettings;
-use super::script::{Auth, Body, Check, Content, Extraction, Objects, OnFailure};
+use super::script::{Auth, Body, Check, Content, Extraction, IfMissing, Objects, OnFailure};
 use super::sql::Sql;
 use super::submit::Submit;
 use super::target::Target;
@@ -231,7 +231,13 @@ impl Request {
         self.auth.as_ref()
     }
 
-    /// The values that are extracted from the response.
+    /// The names of the metrics: numbers in the response that are results.
+    pub fn metrics(&self) -> impl Iterator<Item = &str> {
+        let measured = self.extract.iter().filter(|extraction| extraction.if_missing == IfMissing::NotMeasured);
+        measured.map(|extraction| extraction.name.as_str())
+    }
+
+    /// The values that are extracted from the response, and metrics.
     pub fn extract(&self) -> &[Extraction] {
         &self.extract
     }

@@ -78,7 +78,7 @@ impl Workload {
 /// The requests that a scenario sends.
 fn sent(scenario: &Scenario) -> impl Iterator<Item = usize> + '_ {
     let flows = scenario.sessions.flows();
-    let visited = flows.into_iter().flat_map(|flows| flows.steps().iter().zip(flows.visits()));
+    let visited = flows.into_iter().flat_map(|flows| flows.steps().iter().zip(flows.per_session()));
     let in_flows = visited.filter(|(_, visits)| **visits > 0.0).map(|(step, _)| usize::from(step.request));
     let weighted = scenario.weights.iter().enumerate().filter(move |(_, weight)| flows.is_none() && **weight > 0.0);
     in_flows.chain(weighted.map(|(request, _)| request))

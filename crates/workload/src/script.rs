@@ -289,6 +289,8 @@ pub enum IfMissing {
     Default(String),
     /// Its previous value stays.
     KeepPrevious,
+    /// It has no value. It is a metric: numbers of responses, which are results.
+    NotMeasured,
 }
 
 /// A part of a response.

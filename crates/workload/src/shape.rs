@@ -61,6 +61,8 @@ pub(crate) enum Kind {
     Choice(&'static [&'static str]),
     /// The name of a scheduling discipline.
     Discipline,
+    /// A step of a flow: the name of a request, or a table.
+    Step,
     /// A number of at least this.
     Number(f64),
     /// An integer between these, inclusive.
@@ -200,6 +202,8 @@ pub(super) static WORKLOAD: Shape = shape(
         key("policies", Kind::Table(&POLICIES), "Server policies to compare by alternating them within one run."),
         key("request", List(&Kind::Table(&REQUEST)), "The requests. Default: GET of the path of target.url."),
         key("flow", List(&Kind::Table(&FLOW)), "Sequences of requests, for partly_open and closed."),
+        key("once", Kind::Table(&ONCE), "Steps that each session makes once, before or after its flows: login, logout."),
+        key("group", List(&Kind::Table(&GROUP)), "Parts of visits, from one step of a flow to another, that are measured."),
         key(
             "goodput",
             Kind::Table(&GOODPUT),
@@ -217,6 +221,17 @@ pub(super) static WORKLOAD: Shape = shape(
 
 pub(super) static END: Shape =
     shape("Sessions finish after the end.", &[key("finish", Time, "Maximum time after the end.")]).needs(&["finish"]);
+
+pub(super) static GROUP: Shape = shape(
+    "A part of a visit.",
+    &[
+        key("name", Text, "Unique name."),
+        key("flow", Text, "The flow of both steps. Default: the only one that has them."),
+        key("from", Text, "The group begins with the first request of this step."),
+        key("to", Text, "It ends with the last response of this step."),
+    ],
+)
+.needs(&["name", "from", "to"]);
 
 pub(super) static GOODPUT: Shape = shape(
     "The limits of a good request.",

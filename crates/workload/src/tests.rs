@@ -1,9 +1,11 @@
 use super::*;
 mod agenda;
+mod blocks;
 mod conditions;
 mod drafts;
 mod flows;
 mod mistakes;
+mod once;
 mod replay;
 mod scenarios;
 mod thinking;

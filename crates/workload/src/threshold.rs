@@ -5,11 +5,12 @@
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
 //!         page.p95  page.errors  objects.p95  objects.errors  checks.failed
-//!         visit.p95  visit.duration.p95  visits.success
+//!         visit.p95  visit.duration.p95  visits.success  group.p95  group.duration.p95  groups.success
+//!         metric.mean{rows}
 //!         ttft.p95  tpot.p95  gap.p99  itl.p99  tokens.rate  goodput.rate  goodput.share
 //!         response.ok.p99        of successful requests only; otherwise a failed request has an infinite response time
 //!         response.p99{home}     of the requests of one name, step (flow/step) or scenario only
-//!         checks.failed{NAME}    of the checks of one name; visit.p95{NAME}: of the visits of one flow
+//!         checks.failed{NAME}    of the checks of one name; visit.p95{NAME}: of the visits of one flow; group.p95{NAME}: of one group
 //!         p99, mean, max         for response.p99, ...; errors, throughput for errors.rate, throughput.rate
 //! bound   < 250ms   <= 0.1%   > 90/s   >= 0.9   0.95..1.05
 //! ```
@@ -64,6 +65,14 @@ pub enum Quantity {
     VisitDuration(Statistic),
     /// The fraction of visits that succeeded; visits that the end of the run cut off do not count.
     VisitsSuccess,
+    /// Response time of a group: the sum of the response times of its requests, in seconds; in percentiles, infinite for failed groups.
+    Group(Statistic),
+    /// Duration of a group, with think times, in seconds; in percentiles, infinite for failed groups.
+    GroupDuration(Statistic),
+    /// The fraction of groups that succeeded; groups that visits did not finish do not count.
+    GroupsSuccess,
+    /// A number that responses have.
+    Metric(Statistic),
     /// The fraction of requests that failed or were not sent.
     ErrorsRate,
     /// The same fraction for pages only.
@@ -199,7 +208,7 @@ fn outside_braces(text: &str) -> impl Iterator<Item = (usize, char)> {
 }
 
 impl Quantity {
-    const NAMES: [&'static str; 24] = [
+    const NAMES: [&'static str; 28] = [
         "response.p99",
         "response.mean",
         "service.p99",
@@ -211,6 +220,10 @@ impl Quantity {
         "visit.p95",
         "visit.duration.p95",
         "visits.success",
+        "group.p95",
+        "group.duration.p95",
+        "groups.success",
+        "metric.mean",
         "errors.rate",
         "checks.failed",
         "throughput.rate",
@@ -236,6 +249,11 @@ impl Quantity {
         matches!(self, Self::Visit(_) | Self::VisitDuration(_) | Self::VisitsSuccess)
     }
 
+    /// Whether it is measured from groups.
+    pub fn is_of_groups(self) -> bool {
+        matches!(self, Self::Group(_) | Self::GroupDuration(_) | Self::GroupsSuccess)
+    }
+
     /// The percentile, above 0 and below 100; `None` for other statistics.
     pub fn percentile(self) -> Option<f64> {
         match self {
@@ -248,6 +266,9 @@ impl Quantity {
             | Self::Objects(Statistic::Percentile(p))
             | Self::Visit(Statistic::Percentile(p))
             | Self::VisitDuration(Statistic::Percentile(p))
+            | Self::Group(Statistic::Percentile(p))
+            | Self::Metric(Statistic::Percentile(p))
+            | Self::GroupDuration(Statistic::Percentile(p))
             | Self::Ttft(Statistic::Percentile(p))
             | Self::Tpot(Statistic::Percentile(p))
             | Self::Gap(Statistic::Percentile(p))
@@ -268,6 +289,8 @@ impl Quantity {
             | Self::Objects(_)
             | Self::Visit(_)
             | Self::VisitDuration(_)
+            | Self::Group(_)
+            | Self::GroupDuration(_)
             | Self::Ttft(_)
             | Self::Tpot(_)
             | Self::Gap(_)
@@ -276,10 +299,11 @@ impl Quantity {
             | Self::PageErrors
             | Self::ObjectsErrors
             | Self::VisitsSuccess
+            | Self::GroupsSuccess
             | Self::ChecksFailed
             | Self::GoodputShare => Unit::Fraction,
             Self::ThroughputRate | Self::ArrivalsRate | Self::TokensRate | Self::GoodputRate => Unit::PerSecond,
-            Self::ArrivalsCov | Self::AttemptsPerRequest => Unit::Number,
+            Self::ArrivalsCov | Self::AttemptsPerRequest | Self::Metric(_) => Unit::Number,
         }
     }
 }
@@ -301,6 +325,7 @@ impl FromStr for Quantity {
             "page.errors" => return Ok(Self::PageErrors),
             "objects.errors" => return Ok(Self::ObjectsErrors),
             "visits.success" => return Ok(Self::VisitsSuccess),
+            "groups.success" => return Ok(Self::GroupsSuccess),
             "checks.failed" => return Ok(Self::ChecksFailed),
             "throughput" | "throughput.rate" => return Ok(Self::ThroughputRate),
             "goodput" | "goodput.rate" => return Ok(Self::GoodputRate),
@@ -321,6 +346,9 @@ impl FromStr for Quantity {
             ("objects.", Self::Objects),
             ("visit.duration.", Self::VisitDuration),
             ("visit.", Self::Visit),
+            ("metric.", Self::Metric),
+            ("group.duration.", Self::GroupDuration),
+            ("group.", Self::Group),
             ("ttft.", Self::Ttft),
             ("tpot.", Self::Tpot),
             ("gap.", Self::Gap),
@@ -346,6 +374,10 @@ impl fmt::Display for Quantity {
             Self::Visit(statistic) => write!(f, "visit.{statistic}"),
             Self::VisitDuration(statistic) => write!(f, "visit.duration.{statistic}"),
             Self::VisitsSuccess => f.write_str("visits.success"),
+            Self::Group(statistic) => write!(f, "group.{statistic}"),
+            Self::GroupDuration(statistic) => write!(f, "group.duration.{statistic}"),
+            Self::GroupsSuccess => f.write_str("groups.success"),
+            Self::Metric(statistic) => write!(f, "metric.{statistic}"),
             Self::ErrorsRate => f.write_str("errors.rate"),
             Self::PageErrors => f.write_str("page.errors"),
             Self::ObjectsErrors => f.write_str("objects.errors"),

@@ -19,7 +19,7 @@ use self::pairs::{Pair, Pairs, list, pairs, section, template};
 use super::observe::DEFAULT_INTERVAL;
 use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, Variable};
 use super::{
-    Draft, Generator, Goodput, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
+    Draft, Generator, Goodput, Group, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
 };
 use crate::Template;
 use crate::engine::Engine;
@@ -37,7 +37,9 @@ impl fmt::Display for Workload {
         let mut text = String::new();
         pairs(&mut text, &general(&self.0));
         match &self.0.sessions {
-            Sessions::Scenarios(scenarios) => arrivals::of_scenarios(&mut text, scenarios, &self.0.requests),
+            Sessions::Scenarios(scenarios) => {
+                arrivals::of_scenarios(&mut text, scenarios, &self.0.requests, &self.0.conditions);
+            }
             sessions => {
                 text.push_str("\n[arrivals]\n");
                 let _ = writeln!(text, "{}", sessions_to_toml(sessions));
@@ -84,7 +86,19 @@ impl fmt::Display for Workload {
             }
         }
         if let Some(flows) = self.0.sessions.flows() {
-            arrivals::of_flows(&mut text, flows, &self.0.requests, &self.0.conditions);
+            let (requests, conditions) = (&self.0.requests, &self.0.conditions);
+            arrivals::of_flows(&mut text, flows, requests, conditions);
+            let is_alone = self.0.sessions.scenarios().is_none();
+            if let Some(once) = arrivals::of_once(flows, |_| is_alone, requests, conditions) {
+                section(&mut text, "[once]", &once.0);
+            }
+        }
+        for Group { name, from, to } in &self.0.groups {
+            let Some(flows) = self.0.sessions.flows() else { continue };
+            let [from, to] = [from, to].map(|step| &flows.steps()[usize::from(*step)]);
+            let flow = &flows.flows()[usize::from(from.flow)].name;
+            let keys = Pairs::default().text("name", name).text("flow", flow);
+            section(&mut text, "[[group]]", &keys.text("from", &from.name).text("to", &to.name).0);
         }
         if let Some(Goodput { ttft, tpot, response }) = self.0.goodput {
             let keys = Pairs::default().maybe(ttft, |keys, time| keys.text("ttft", time));

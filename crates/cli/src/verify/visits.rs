@@ -1,29 +1,34 @@
-//! Visits by flow, and requests by step.
+//! Visits by flow, groups, and requests by step.
 
 use std::fmt::{self, Formatter};
 
-use offered_base::count;
-use offered_verify::{StepStats, TimeSummary, Verdict, VisitTimes};
+use offered_base::{count, short};
+use offered_verify::{MetricStats, StepStats, TimeSummary, Verdict, VisitTimes};
 
 use crate::table::{Table, clipped, maybe};
 
-/// Writes a row per flow and a row per step; nothing if there are no visits.
+/// Writes a row per flow, group and step, and a row per metric; nothing if there are none.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
+    if !v.metrics.is_empty() {
+        write!(f, "\nMetrics\n{}", metrics(&v.metrics))?;
+    }
     let Some(visits) = &v.visits else { return Ok(()) };
-    write!(f, "\nVisits (ms)\n{}", by_flow(&visits.flows))?;
+    // A single flow equals the total.
+    let flows = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
+    write!(f, "\nVisits (ms)\n{}", rows("flow", flows))?;
+    if !visits.groups.is_empty() {
+        write!(f, "\nGroups (ms)\n{}", rows("group", &visits.groups))?;
+    }
     if visits.steps.is_empty() {
         return Ok(());
     }
     write!(f, "\nRequests by step (ms)\n{}", by_step(&visits.steps))
 }
 
-fn by_flow(flows: &[VisitTimes]) -> Table {
-    let heads =
-        ["flow", "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
+fn rows(what: &'static str, all: &[VisitTimes]) -> Table {
+    let heads = [what, "ok", "failed", "cut off", "requests", "p50", "p95", "p99", "with think p50", "with think p95"];
     let mut table = Table::new(heads);
-    // A single flow equals the total.
-    let shown = if flows.len() == 2 { &flows[1..] } else { flows };
-    for row in shown {
+    for row in all {
         let response = |of: fn(&TimeSummary) -> f64| maybe(row.response.as_ref().map(of), 1);
         let duration = |of: fn(&TimeSummary) -> f64| maybe(row.duration.as_ref().map(of), 1);
         table.row([
@@ -31,13 +36,23 @@ fn by_flow(flows: &[VisitTimes]) -> Table {
             count(row.ok),
             count(row.failed),
             count(row.cut),
-            maybe(row.requests_per_visit, 2),
+            maybe(row.mean_requests, 2),
             response(|of| of.p50_ms),
             response(|of| of.p95_ms),
             response(|of| of.p99_ms),
             duration(|of| of.p50_ms),
             duration(|of| of.p95_ms),
         ]);
+    }
+    table
+}
+
+fn metrics(all: &[MetricStats]) -> Table {
+    let mut table = Table::new(["metric", "n", "missing", "mean", "min", "p50", "p95", "p99", "max"]);
+    for MetricStats { metric, n, missing, mean, min, p50, p95, p99, max, .. } in all {
+        let text = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), short);
+        let [mean, min, p50, p95, p99, max] = [*mean, *min, *p50, *p95, *p99, *max].map(text);
+        table.row([clipped(metric), count(*n), count(*missing), mean, min, p50, p95, p99, max]);
     }
     table
 }

@@ -1,6 +1,6 @@
-//! Visits by flow, and requests by step.
+//! Visits by flow, groups, requests by step, and metrics.
 
-use offered_verify::{StepStats, VisitStats, VisitTimes};
+use offered_verify::{MetricStats, StepStats, VisitStats, VisitTimes};
 
 use super::{LABELS, and_more};
 use crate::document::{Block, Cell, Section, Table, headings};
@@ -9,7 +9,7 @@ use crate::run::Run;
 /// `None` if the workload makes no visits.
 pub(super) fn section(run: &Run) -> Option<Section> {
     let visits = run.verdict.visits.as_ref()?;
-    let tables = [Some(by_flow(visits)), by_step(visits)];
+    let tables = [Some(by_flow(visits)), groups(visits), by_step(visits)];
     Some(Section {
         id: "visits".into(),
         level: 2,
@@ -23,6 +23,18 @@ pub(super) fn section(run: &Run) -> Option<Section> {
 
 /// Counts and times of successful visits: a row per flow, and the total.
 pub(crate) fn by_flow(visits: &VisitStats) -> Table {
+    // A single flow equals the total.
+    let shown = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
+    times("flow", "Visits by flow: response time without think time, and duration with it (ms)", shown)
+}
+
+/// The same of groups; `None` if the workload has none.
+pub(crate) fn groups(visits: &VisitStats) -> Option<Table> {
+    let caption = "Groups: response time without think time, and duration with it (ms)";
+    (!visits.groups.is_empty()).then(|| times("group", caption, &visits.groups))
+}
+
+fn times(what: &'static str, caption: &str, rows: &[VisitTimes]) -> Table {
     let row = |row: &VisitTimes| {
         let (response, duration) = (row.response.as_ref(), row.duration.as_ref());
         vec![
@@ -31,7 +43,7 @@ pub(crate) fn by_flow(visits: &VisitStats) -> Table {
             row.failed.into(),
             row.cut.into(),
             row.success_percent().into(),
-            row.requests_per_visit.into(),
+            row.mean_requests.into(),
             response.map(|of| of.p50_ms).into(),
             response.map(|of| of.p95_ms).into(),
             response.map(|of| of.p99_ms).into(),
@@ -40,17 +52,15 @@ pub(crate) fn by_flow(visits: &VisitStats) -> Table {
             duration.map(|of| of.p99_ms).into(),
         ]
     };
-    // A single flow equals the total.
-    let shown = if visits.flows.len() == 2 { &visits.flows[1..] } else { &visits.flows[..] };
     Table {
-        caption: "Visits by flow: response time without think time, and duration with it (ms)".into(),
+        caption: caption.into(),
         headings: headings([
-            "flow",
+            what,
             "ok",
             "failed",
             "cut off",
             "% ok",
-            "requests per visit",
+            "requests",
             "response p50",
             "p95",
             "p99",
@@ -58,8 +68,34 @@ pub(crate) fn by_flow(visits: &VisitStats) -> Table {
             "p95",
             "p99",
         ]),
-        rows: shown.iter().map(row).collect(),
+        rows: rows.iter().map(row).collect(),
     }
+}
+
+/// The metrics of the workload, as a section; `None` if it has none.
+pub(super) fn metrics_section(run: &Run) -> Option<Section> {
+    Some(Section {
+        id: "metrics".into(),
+        level: 2,
+        title: "Metrics".into(),
+        intro: "Numbers in responses, which the workload declares as metrics.",
+        book_page: Some("reference/workload.md#metrics"),
+        folded: false,
+        blocks: vec![Block::Table(metrics(run)?)],
+    })
+}
+
+/// A row per metric; `None` if the workload has none.
+pub(crate) fn metrics(run: &Run) -> Option<Table> {
+    let row = |row: &MetricStats| {
+        let values = [row.mean, row.min, row.p50, row.p90, row.p95, row.p99, row.max].map(Cell::from);
+        [Cell::from(&row.metric), row.n.into(), row.missing.into()].into_iter().chain(values).collect()
+    };
+    (!run.verdict.metrics.is_empty()).then(|| Table {
+        caption: "Metrics".into(),
+        headings: headings(["metric", "responses", "missing", "mean", "min", "p50", "p90", "p95", "p99", "max"]),
+        rows: run.verdict.metrics.iter().map(row).collect(),
+    })
 }
 
 /// A row per step of the flows; `None` without flows.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use offered_base::Nanos;
-use offered_events::{Event, FailedCheck, Reason};
+use offered_events::{Event, FailedCheck, MetricValue, Reason};
 use offered_workload::script::{self, IfMissing, Sizes, Which};
 use offered_workload::threshold::Bound;
 use offered_workload::{digest, failed_checks};
@@ -360,6 +360,7 @@ impl Script {
             if !found.contains(&extraction.slot) && !received.found.contains(&extraction.slot) {
                 let value = match &extraction.if_missing {
                     IfMissing::KeepPrevious => continue,
+                    IfMissing::NotMeasured => None,
                     IfMissing::Default(value) => Some(value.clone()),
                     IfMissing::Fail => {
                         missing.push(extraction.check());
@@ -393,6 +394,15 @@ impl Script {
             Some(reason) => Err(Rejection { reason, out_of_time: response.is_out_of_time() }),
             None => Ok(()),
         }
+    }
+
+    /// The metrics of the response to request `label`, which was evaluated last; `None` if the request has none.
+    pub(crate) fn metrics(&self, label: u16, state: &SessionState) -> Option<Box<[MetricValue]>> {
+        let all = self.requests[usize::from(label)].extract.iter();
+        let measured = all.filter(|extraction| extraction.if_missing == IfMissing::NotMeasured);
+        let number = |extraction: &Extraction| state.value(extraction.slot)?.trim().parse().ok();
+        let values: Box<[MetricValue]> = measured.map(|extraction| MetricValue::new(number(extraction))).collect();
+        (!values.is_empty()).then_some(values)
     }
 
     /// The values extracted from the response to request `label`, by name, for display. If the redirect of the response was

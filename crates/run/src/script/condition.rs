@@ -21,6 +21,7 @@ enum CompiledSubject {
     Status(Vec<(u16, u16)>),
     Check(String),
     Ok,
+    Weight(Text),
 }
 
 impl Condition {
@@ -34,23 +35,29 @@ impl Condition {
             Subject::Status(ranges) => CompiledSubject::Status(ranges.clone()),
             Subject::Check(name) => CompiledSubject::Check(name.clone()),
             Subject::Ok => CompiledSubject::Ok,
+            Subject::Weight(value) => CompiledSubject::Weight(values.text(value)),
         };
         Ok(Self { subject, negated: condition.negated })
     }
 }
 
 impl Script {
-    /// Whether condition `number` holds for a session whose last request, `context`, ended with `event`.
-    pub(crate) fn holds(
+    /// The value of condition `number` for a session whose last request, `context`, ended with `event`: 1 if it holds and otherwise 0; or the
+    /// weight of a branch.
+    pub(crate) fn decide(
         &self,
         number: u16,
         event: &Event,
         context: RequestContext,
         state: Option<&SessionState>,
-    ) -> bool {
+    ) -> f64 {
         let Condition { subject, negated } = &self.conditions[usize::from(number)];
         let render = |text: &Text| self.values.plain(text, context, state).ok();
         let is_fulfilled = match subject {
+            CompiledSubject::Weight(value) => {
+                let weight = render(value).and_then(|text| text.trim().parse().ok());
+                return weight.filter(|weight: &f64| weight.is_finite() && *weight >= 0.0).unwrap_or(0.0);
+            }
             CompiledSubject::Ok => event.outcome == Outcome::Ok,
             CompiledSubject::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&event.status)),
             CompiledSubject::Check(name) => self.passed(name, event),
@@ -63,7 +70,7 @@ impl Script {
                 Expected::Count(range) => value.trim().parse().is_ok_and(|number| range.contains(number)),
             }),
         };
-        is_fulfilled != *negated
+        f64::from(u8::from(is_fulfilled != *negated))
     }
 
     /// Whether the response of `event` passed the check of this name. One of another request, or without a response, did not.

@@ -258,7 +258,10 @@ impl<C: ProtocolClient> Scripted<C> {
                 {
                     return self.evaluate_beside(session, response, exchange_event);
                 }
-                result => judge(&mut page.request, result, script.checks_status(page.label)),
+                result => {
+                    page.request.metrics = script.metrics(page.label, state);
+                    judge(&mut page.request, result, script.checks_status(page.label));
+                }
             },
             Err(reason) => fail_check(&mut page.request, format!("redirect: {reason}")),
         }
@@ -300,6 +303,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let Some(page) = self.pages.get_mut(&context.session).filter(|page| page.launch.step == context.step) else {
             return;
         };
+        page.request.metrics = self.script.metrics(page.label, &state);
         self.session_states.insert(context.session, state);
         judge(&mut page.request, result, self.script.checks_status(page.label));
         self.on_judged(context.session, exchange_event, Some(&response), events);
@@ -533,9 +537,9 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
         }
     }
 
-    fn decide(&self, number: u16, event: &Event) -> Option<bool> {
+    fn decide(&self, number: u16, event: &Event) -> Option<f64> {
         let context = *self.contexts.get(&event.session)?;
-        Some(self.script.holds(number, event, context, self.session_states.get(&event.session)))
+        Some(self.script.decide(number, event, context, self.session_states.get(&event.session)))
     }
 }
 

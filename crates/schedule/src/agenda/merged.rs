@@ -13,7 +13,6 @@ pub(super) struct MergedAgenda {
     scenarios: Scenarios,
     agendas: Vec<Agenda>,
     due: Due,
-    end: Instant,
 }
 
 /// When the next request of each scenario is scheduled, with the earliest first: a tournament, where each node has the earlier of its two
@@ -53,17 +52,17 @@ impl MergedAgenda {
             let last = (Instant::ZERO + scenario.duration).min(end.earlier(scenario.start));
             Agenda::new(&scenario.sessions, scenarios.seed(seed, number), last, None, share)
         };
-        Self::of(scenarios.clone(), scenarios.all().iter().enumerate().map(agenda).collect(), end)
+        Self::of(scenarios.clone(), scenarios.all().iter().enumerate().map(agenda).collect())
     }
 
-    fn of(scenarios: Scenarios, agendas: Vec<Agenda>, end: Instant) -> Self {
+    fn of(scenarios: Scenarios, agendas: Vec<Agenda>) -> Self {
         let due = Due::new(agendas.iter().zip(scenarios.all().iter()).map(|(agenda, one)| due_of(agenda, one.start)));
-        Self { scenarios, agendas, due, end }
+        Self { scenarios, agendas, due }
     }
 
     pub(super) fn finishing(self, within: Nanos) -> Self {
         let agendas = self.agendas.into_iter().map(|agenda| agenda.finishing(within)).collect();
-        Self::of(self.scenarios, agendas, self.end + within)
+        Self::of(self.scenarios, agendas)
     }
 
     fn start(&self, scenario: usize) -> Nanos {
@@ -72,7 +71,7 @@ impl MergedAgenda {
 
     /// The scenario of the next request, and its time.
     fn next(&self) -> Option<(Instant, usize)> {
-        Some(self.due.first()).filter(|(due, _)| *due < self.end)
+        Some(self.due.first()).filter(|(due, _)| *due < Instant::MAX)
     }
 
     /// Notes that the agenda of a scenario has changed.
@@ -123,7 +122,7 @@ impl MergedAgenda {
     pub(super) fn from(self, from: Instant) -> Option<Self> {
         let later = |(agenda, scenario): (Agenda, &Scenario)| agenda.from(from.earlier(scenario.start));
         let agendas = self.agendas.into_iter().zip(self.scenarios.all().iter()).map(later).collect::<Option<_>>()?;
-        Some(Self::of(self.scenarios, agendas, self.end))
+        Some(Self::of(self.scenarios, agendas))
     }
 
     pub(super) fn skipped(&self) -> u64 {

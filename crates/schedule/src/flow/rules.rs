@@ -5,7 +5,7 @@
 
 use offered_base::random::{Purpose, Seed};
 
-use super::{Branches, Step};
+use super::Step;
 
 /// A condition on the values and the last response of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,8 +43,9 @@ offered_base::named! {
     }
 }
 
-/// Returns whether the condition with this number holds for the session of the completed request; `None`: unknown.
-pub type Decide<'a> = &'a mut dyn FnMut(u16) -> Option<bool>;
+/// Returns the value with this number for the session of the completed request: of a condition 1 if it holds and otherwise 0, of a weight the weight.
+/// `None`: unknown.
+pub type Decide<'a> = &'a mut dyn FnMut(u16) -> Option<f64>;
 
 /// The probability of a condition that states none.
 const UNSTATED: f64 = 0.5;
@@ -57,7 +58,8 @@ impl Condition {
 
     /// Whether it holds after request `step` of `session`.
     pub(super) fn holds(self, seed: Seed, session: u64, step: u32, decide: Decide<'_>) -> bool {
-        decide(self.number).unwrap_or_else(|| uniform(seed, session, step, self.number) < self.probability())
+        let drawn = || uniform(seed, session, step, self.number) < self.probability();
+        decide(self.number).map_or_else(drawn, |value| value > 0.0)
     }
 }
 
@@ -82,67 +84,5 @@ impl Step {
             Some(ends) if ends > 0.0 => (1.0 - (1.0 - ends).powi(i32::from(self.repeat))) / ends,
             _ => f64::from(self.repeat),
         }
-    }
-
-    /// The next steps (`None`: the session leaves) with their probabilities, without regard to their own conditions.
-    fn ways(&self) -> Vec<(Option<u16>, f64)> {
-        let mut rest = 1.0;
-        let mut ways = Vec::new();
-        for (condition, to) in &self.rules.switch {
-            ways.push((*to, rest * condition.probability()));
-            rest *= 1.0 - condition.probability();
-        }
-        ways.extend(self.next.ways().map(|(to, probability)| (to, rest * probability)));
-        ways
-    }
-}
-
-/// The steps that follow `step` (`None`: the session leaves) with their probabilities. A session skips steps with a false condition.
-pub(super) fn followers(steps: &[Step], step: &Step) -> Vec<(Option<u16>, f64)> {
-    let is_conditional = |to: u16| steps[usize::from(to)].rules.only_if.is_some();
-    if step.rules.switch.is_empty() && !step.next.ways().any(|(to, _)| to.is_some_and(is_conditional)) {
-        return step.next.ways().collect();
-    }
-    let mut open = step.ways();
-    let mut all: Vec<(Option<u16>, f64)> = Vec::new();
-    // A session that skips as many steps as there are leaves, as in `Flows::next`.
-    for _ in 0..=steps.len() {
-        let mut skipped: Vec<(Option<u16>, f64)> = Vec::new();
-        for (to, probability) in open {
-            let Some(target) = to else {
-                add(&mut all, None, probability);
-                continue;
-            };
-            let target_step = &steps[usize::from(target)];
-            let made = target_step.rules.only_if.map_or(1.0, Condition::probability);
-            add(&mut all, to, probability * made);
-            if target_step.rules.only_if.is_some() {
-                let further = target_step.next.ways();
-                further.for_each(|(to, further)| add(&mut skipped, to, probability * (1.0 - made) * further));
-            }
-        }
-        open = skipped;
-        if open.is_empty() {
-            break;
-        }
-    }
-    for (_, probability) in open {
-        add(&mut all, None, probability);
-    }
-    all
-}
-
-/// Adds a way; ways to the same step are one.
-fn add(ways: &mut Vec<(Option<u16>, f64)>, to: Option<u16>, probability: f64) {
-    match ways.iter_mut().find(|(other, _)| *other == to) {
-        Some((_, sum)) => *sum += probability,
-        None => ways.push((to, probability)),
-    }
-}
-
-impl Branches {
-    /// The steps that `step` may lead to.
-    pub(super) fn of_followers(steps: &[Step], step: &Step) -> Self {
-        Self::new(followers(steps, step))
     }
 }

@@ -1,28 +1,28 @@
-//! Expected number of visits of a session to each step.
+//! Expected number of visits of a session to each place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Branches, Step};
+type Ways = Vec<(Option<u16>, f64)>;
 
-/// The expected number of visits of a session to each step: v = e + v P.
+/// The expected number of visits of a session to each place, where `next` has the ways from each place with their probabilities, and `entry`
+/// those into the flows (`None`: out): v = e + v P.
 ///
 /// Computed by the elimination of Grassmann, Taksar and Heyman (Operations Research 33, 1985): steps are removed one after another,
 /// and branches to a removed step are replaced by branches to its successors. The method has no subtraction, so it has no cancellation
-/// even where sessions hardly ever leave, and a chain of steps takes time proportional to its length.
+/// even where sessions hardly ever leave, and a chain of places takes time proportional to its length.
 ///
 /// # Errors
-/// The number of a step that sessions reach and never leave.
-pub(super) fn of(entry: &Branches, steps: &[Step]) -> Result<Vec<f64>, usize> {
-    // Node 0 is where sessions come from and go to, node k + 1 is step k.
-    let node = |branches: &Branches| -> BTreeMap<usize, f64> {
+/// A place that sessions reach and never leave.
+pub(super) fn of(entry: Ways, next: &[Ways]) -> Result<Vec<f64>, usize> {
+    // Node 0 is where sessions come from and go to, node k + 1 is place k.
+    let node = |branches: &Ways| -> BTreeMap<usize, f64> {
         let mut ways = BTreeMap::new();
-        for (to, probability) in branches.ways() {
-            *ways.entry(to.map_or(0, |step| usize::from(step) + 1)).or_default() += probability;
+        for (to, probability) in branches.iter().filter(|(_, probability)| *probability > 0.0) {
+            *ways.entry(to.map_or(0, |place| usize::from(place) + 1)).or_default() += probability;
         }
         ways
     };
-    let next = steps.iter().map(|step| node(&Branches::of_followers(steps, step)));
-    let mut ways: Vec<_> = std::iter::once(node(entry)).chain(next).collect();
+    let mut ways: Vec<_> = std::iter::once(node(&entry)).chain(next.iter().map(node)).collect();
     let mut from: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); ways.len()];
     for (here, ways) in ways.iter().enumerate() {
         for to in ways.keys() {

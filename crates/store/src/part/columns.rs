@@ -38,6 +38,8 @@ pub(super) enum Field {
     Place,
     /// Whether the visit is over.
     VisitEnd,
+    /// The numbers of the response as a JSON array, or null.
+    Metrics,
     /// The name of the flow and its step, or null; for other programs, because the workload has it.
     FlowStep,
     /// This number of a stream, or null.
@@ -49,7 +51,7 @@ pub(super) enum Field {
 }
 
 /// The columns in order. New columns are appended; parts without them are valid.
-pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 6] = [
+pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 7] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -96,6 +98,7 @@ pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 6] = [
     required("place", Field::Place),
     required("visit_end", Field::VisitEnd),
     optional("flow_step", Field::FlowStep),
+    optional("metrics", Field::Metrics),
 ];
 
 /// This many columns, the first ones, are in every part.
@@ -105,7 +108,7 @@ pub(super) const REQUIRED_COLUMNS: usize = 15;
 pub(super) const KEY_COLUMNS: [&str; 8] =
     ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object", "attempt"];
 /// The columns that [`Columns::Response`] adds.
-pub(super) const RESPONSE_COLUMNS: [&str; 11] = [
+pub(super) const RESPONSE_COLUMNS: [&str; 12] = [
     "first_byte_ns",
     "done_ns",
     "session",
@@ -117,6 +120,7 @@ pub(super) const RESPONSE_COLUMNS: [&str; 11] = [
     "visit",
     "place",
     "visit_end",
+    "metrics",
 ];
 
 const fn required(name: &'static str, field: Field) -> ColumnSpec {
@@ -138,6 +142,7 @@ impl ColumnSpec {
             | Field::Error
             | Field::Scenario
             | Field::FlowStep
+            | Field::Metrics
             | Field::Finish
             | Field::Gaps => ("binary", " (string)"),
             Field::Reused | Field::VisitEnd => ("boolean", ""),

@@ -120,6 +120,18 @@ fn visits_have_columns_only_where_there_are_visits() {
 }
 
 #[test]
+fn metrics_are_a_json_array() {
+    let values = |numbers: &[Option<f64>]| Some(numbers.iter().map(|number| MetricValue::new(*number)).collect());
+    let measured = Event { metrics: values(&[Some(12.0), None, Some(-0.125)]), ..Event::at(Instant(1)) };
+    let events = vec![measured, Event::at(Instant(2))];
+    let file = written(&events, &["a".to_owned()]);
+    assert!(file.windows(18).any(|bytes| bytes == b"[12.0,null,-0.125]"));
+    let mut read_back = Vec::new();
+    read(bytes::Bytes::from(file), &mut read_back, &mut Labels::default()).unwrap();
+    assert!(read_back == events);
+}
+
+#[test]
 fn columns_are_signed_and_the_footer_holds_the_start() {
     let mut file = Vec::new();
     let context = PartContext { started: Some(Nanos::from_secs(1_700_000_000)), ..PartContext::default() };
@@ -222,8 +234,10 @@ fn any_event() -> impl Strategy<Value = Event> {
     let counts = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>());
     let late = (any::<Option<u64>>(), any::<u64>(), counts, any::<Option<u64>>(), any::<Option<u64>>());
     let visit = prop::option::of((any::<u16>(), any::<u16>(), any::<bool>()));
-    (times, whole, rest, late, any_stream(), visit).prop_map(|(t, w, r, l, stream, visit)| Event {
+    let metrics = prop::option::of(prop::collection::vec(any::<Option<f64>>(), 0..3));
+    (times, whole, rest, late, any_stream(), visit, metrics).prop_map(|(t, w, r, l, stream, visit, metrics)| Event {
         stream,
+        metrics: metrics.map(|values| values.into_iter().map(MetricValue::new).collect()),
         visit: visit.map(|(number, place, ends)| VisitPosition { number, place, ends }),
         intended: Instant(t.0),
         sent: t.1.map(Instant),

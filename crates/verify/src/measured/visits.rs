@@ -1,4 +1,4 @@
-//! Metrics of visits, and of the steps of flows.
+//! Metrics of visits, of the steps of flows, and of the numbers that a workload declares as metrics.
 
 use std::io;
 
@@ -8,7 +8,8 @@ use offered_stats::steady_state::Estimate;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 
 use super::{BatchedTimesBuilder, FailureRate, Measurements, time_or_never};
-use crate::visits::{self, VisitRecord};
+use crate::metrics::{metric_values, millionths};
+use crate::visits::{self, VisitRecord, VisitTracker};
 
 impl Measurements<'_> {
     /// The number of the step with this name, `flow/step`; `None` if there is none.
@@ -22,14 +23,18 @@ impl Measurements<'_> {
         self.step.is_none_or(|step| of() == Some(step))
     }
 
-    /// The value of a metric of visits, of those of a flow or scenario if it has a label.
+    /// The value of a metric of visits or groups, of those of a flow, group or scenario if it has a label.
     pub(super) fn estimate_of_visits(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
-        if let Some(name) = self.unknown_flow(metric) {
+        if let Some(name) = self.unknown_label(metric) {
             return self.of_scenario(name, metric);
         }
         match metric.quantity {
-            Quantity::Visit(statistic) => self.visit_times(metric, statistic, |visit| visit.response),
-            Quantity::VisitDuration(statistic) => self.visit_times(metric, statistic, |visit| visit.duration),
+            Quantity::Visit(statistic) | Quantity::Group(statistic) => {
+                self.visit_times(metric, statistic, |visit| visit.response)
+            }
+            Quantity::VisitDuration(statistic) | Quantity::GroupDuration(statistic) => {
+                self.visit_times(metric, statistic, |visit| visit.duration)
+            }
             _ => {
                 let mut succeeded = FailureRate::default();
                 self.each_visit(metric, |part, visit| {
@@ -40,20 +45,43 @@ impl Measurements<'_> {
         }
     }
 
+    /// A statistic of the metric of this name.
+    pub(super) fn estimate_of_metric(&self, name: Option<&str>, statistic: Statistic) -> io::Result<Option<Estimate>> {
+        let mut values = BatchedTimesBuilder::default();
+        self.recording.events.each_response(|event| {
+            let label = self.recording.labels.get(usize::from(event.label));
+            if let (Some(part), Some(label)) = (self.part(event.intended), label) {
+                let all = metric_values(event, label, &self.metrics).filter(|(metric, _)| Some(*metric) == name);
+                all.filter_map(|(_, value)| value)
+                    .for_each(|value| values.add(part, Some(Difference(millionths(value)))));
+            }
+        })?;
+        // Times are in nanoseconds, and estimates of them in seconds.
+        let number = |value: f64| 1e3 * value;
+        Ok(values.sorted().estimate(statistic).map(|Estimate { value, low, high }| Estimate {
+            value: number(value),
+            low: number(low),
+            high: number(high),
+        }))
+    }
+
     /// At most the value of a metric of times of visits with a punctual generator, which neither sends nor reads late.
     pub(crate) fn punctual_visits(&self, metric: &Metric, statistic: Statistic) -> io::Result<Option<Estimate>> {
-        if self.unknown_flow(metric).is_some() {
+        if self.unknown_label(metric).is_some() {
             return Ok(None);
         }
-        let is_duration = matches!(metric.quantity, Quantity::VisitDuration(_));
+        let is_duration = matches!(metric.quantity, Quantity::VisitDuration(_) | Quantity::GroupDuration(_));
         self.visit_times(metric, statistic, |visit| {
             let time = if is_duration { visit.duration } else { visit.response };
             Difference((time.0 - 2 * visit.lateness.0.max(0)).max(0))
         })
     }
 
-    /// The label of the metric, if it is not the name of a flow.
-    fn unknown_flow<'m>(&self, metric: &'m Metric) -> Option<&'m str> {
+    /// The label of the metric, if it is not the name of a flow, or of a group.
+    fn unknown_label<'m>(&self, metric: &'m Metric) -> Option<&'m str> {
+        if metric.quantity.is_of_groups() {
+            return metric.label.as_deref().filter(|name| self.groups.iter().all(|group| group.name != **name));
+        }
         let is_flow =
             |name: &&str| self.flows.is_some_and(|flows| flows.flows().iter().any(|flow| flow.name == **name));
         metric.label.as_deref().filter(|name| !is_flow(name))
@@ -71,15 +99,20 @@ impl Measurements<'_> {
         Ok(times.sorted().estimate(statistic))
     }
 
-    /// Passes the visits of the flow of `metric`, or of all, that begin in the measured time to `see`, with the number of their part.
+    /// Passes the visits of the flow of `metric`, or its group, or all, that begin in the measured time to `see`, with the number of their part.
     fn each_visit(&self, metric: &Metric, mut see: impl FnMut(usize, &VisitRecord)) -> io::Result<()> {
         let flow = |visit: &VisitRecord| Some(&self.flows?.flow_at(visit.place)?.name);
+        let is_of_groups = metric.quantity.is_of_groups();
         let visit = |visit: &VisitRecord| {
-            let is_wanted = metric.label.is_none() || flow(visit) == metric.label.as_ref();
+            let name = if is_of_groups { visit.group.map(|group| &self.groups[group].name) } else { flow(visit) };
+            let is_wanted =
+                visit.group.is_some() == is_of_groups && (metric.label.is_none() || name == metric.label.as_ref());
             if let Some(part) = self.part(visit.begins).filter(|_| is_wanted) {
                 see(part, visit);
             }
         };
-        visits::each(self.recording, |_| (), visit)
+        let groups = if is_of_groups { self.groups.to_vec() } else { Vec::new() };
+        let tracker = VisitTracker::new(self.flows.cloned(), groups);
+        visits::each(self.recording, tracker, |_| (), visit)
     }
 }

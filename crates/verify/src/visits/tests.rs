@@ -30,23 +30,23 @@ fn recording() -> Recording {
 #[test]
 fn a_visit_succeeds_if_all_its_requests_do_and_it_is_not_cut_off() {
     let measured = Instant::from_secs(1)..Instant::from_secs(10);
-    let stats = VisitStats::of(&recording(), &measured, None).unwrap().unwrap();
+    let stats = VisitStats::of(&recording(), &measured, None, &[]).unwrap().unwrap();
     let total = stats.total().unwrap();
     assert_eq!((stats.flows.len(), stats.steps.len()), (1, 0));
     assert_eq!((total.ok, total.failed, total.cut), (1, 1, 1));
-    assert_eq!((total.requests_per_visit, total.success_percent()), (Some(2.0), Some(50.0)));
+    assert_eq!((total.mean_requests, total.success_percent()), (Some(2.0), Some(50.0)));
     assert_eq!(total.response.unwrap().max_ms, 40.0);
     assert_eq!(total.duration.unwrap().max_ms, 2030.0);
     assert_eq!(
         stats.text(),
-        "1 ok, 1 failed, 1 cut off by the end; 2.00 requests each; response p95 40.0 ms, with think time 2,030 ms"
+        "1 ok, 1 failed, 1 cut off; 2.00 requests each; response p95 40.0 ms, with think time 2,030 ms"
     );
 }
 
 #[test]
 fn without_visits_there_are_no_figures() {
     let plain = Recording::of_run(vec![Event::at(Instant::ZERO)], vec!["a".to_owned()]);
-    assert_eq!(VisitStats::of(&plain, &(Instant::ZERO..Instant::MAX), None).unwrap(), None);
+    assert_eq!(VisitStats::of(&plain, &(Instant::ZERO..Instant::MAX), None, &[]).unwrap(), None);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_request_of_two_steps_has_two_rows_and_flows_are_apart() {
     ];
     let recording = Recording::of_run(events, workload.labels());
     let measured = Instant::ZERO..Instant::from_secs(10);
-    let stats = VisitStats::of(&recording, &measured, workload.flows().map(|flows| &**flows)).unwrap().unwrap();
+    let stats = VisitStats::of(&recording, &measured, workload.flows(), workload.groups()).unwrap().unwrap();
     let steps: Vec<_> = stats
         .steps
         .iter()
@@ -94,7 +94,7 @@ fn a_request_of_two_steps_has_two_rows_and_flows_are_apart() {
 
     let verdict = crate::verify(&recording, &crate::Criteria::from_workload(&workload, 1.0)).unwrap();
     let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
-        .with_flows(workload.flows().map(|flows| &**flows));
+        .with_flows(workload.flows(), workload.groups());
     let value = |metric: &str| measured.estimate(&metric.parse().unwrap()).unwrap().map(|estimate| estimate.value);
     assert_eq!(value("visits.success"), Some(0.5));
     assert_eq!(value("visits.success{buyer}"), Some(1.0));
@@ -103,4 +103,47 @@ fn a_request_of_two_steps_has_two_rows_and_flows_are_apart() {
     assert_eq!(value("max{look/first}"), Some(0.01));
     assert_eq!(value("errors{look/again}"), Some(0.5));
     assert_eq!(value("errors{look/never}"), None);
+}
+
+#[test]
+fn a_group_is_from_the_first_request_of_a_step_to_the_last_response_of_another() {
+    use Outcome::{HttpError, Ok};
+
+    let workload = offered_workload::Workload::parse(
+        "duration = \"20s\"\ntarget.url = \"http://h/\"\narrivals.partly_open.rate = \"1/s\"\n\
+         request = [{ name = \"a\", get = \"/a\" }, { name = \"b\", get = \"/b\" }, { name = \"c\", get = \"/c\" }]\n\
+         [[flow]]\nname = \"f\"\nstep = [{ request = \"a\" }, { request = \"b\", repeat = 2 }, { request = \"c\", next = { a = 1, leave = 1 } }]\n\
+         [[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"b\"\n",
+        "test",
+        &|_| Err(String::new()),
+    )
+    .unwrap();
+    // Places: a 0, b 1 and 2, c 3. A session that makes the group twice, the second time with a failure; one that is cut off in its last step;
+    // one that leaves before.
+    let walk = |session, places: &[(u16, Outcome)], ends: bool| -> Vec<Event> {
+        let last = places.len() - 1;
+        let event = |(i, (place, outcome)): (usize, &(u16, Outcome))| {
+            let at = 1000 * i as u64 + session;
+            request(session, i as u32, position(0, *place, ends && i == last), [at, 10 + u64::from(*place)], *outcome)
+        };
+        places.iter().enumerate().map(event).collect()
+    };
+    let all = [(0, Ok), (1, Ok), (2, Ok), (3, Ok), (0, Ok), (1, HttpError), (2, Ok), (3, Ok)];
+    let events = [walk(0, &all, true), walk(1, &[(0, Ok), (1, Ok)], false), walk(2, &[(0, Ok)], true)].concat();
+    let recording = Recording::of_run(events, workload.labels());
+    let measured = Instant::ZERO..Instant::from_secs(20);
+    let stats = VisitStats::of(&recording, &measured, workload.flows(), workload.groups()).unwrap().unwrap();
+    let [group] = &stats.groups[..] else { panic!("{:?}", stats.groups) };
+    assert_eq!((group.label.as_str(), group.ok, group.failed, group.cut), ("g", 1, 1, 2));
+    assert_eq!((group.mean_requests, group.response.unwrap().max_ms), (Some(3.0), 33.0));
+    assert_eq!(group.duration.unwrap().max_ms, 2012.0);
+    let total = stats.total().unwrap();
+    assert_eq!((total.ok, total.failed, total.cut), (1, 1, 1), "visits are not groups");
+
+    let verdict = crate::verify(&recording, &crate::Criteria::from_workload(&workload, 1.0)).unwrap();
+    let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
+        .with_flows(workload.flows(), workload.groups());
+    let value = |metric: &str| measured.estimate(&metric.parse().unwrap()).unwrap().map(|estimate| estimate.value);
+    assert_eq!((value("groups.success{g}"), value("visits.success")), (Some(0.5), Some(0.5)));
+    assert_eq!((value("group.max{g}"), value("group.duration.mean")), (Some(0.033), Some(2.012)));
 }

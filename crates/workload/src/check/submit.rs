@@ -59,7 +59,7 @@ pub(crate) fn pages(requests: &[Request], flows: Option<&Flows>, number: usize) 
         };
     }
     let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
-    if let Some(flow) = flows.flows().iter().find(|flow| flow.weight > 0.0 && sends(flow.start) == number) {
+    if let Some(flow) = flows.begins().find(|flow| sends(flow.start) == number) {
         return Err(format!(
             "flow `{}` begins with it, before any page; put the page with the form before it",
             flow.name
@@ -67,7 +67,7 @@ pub(crate) fn pages(requests: &[Request], flows: Option<&Flows>, number: usize) 
     }
     let mut before: Vec<usize> = Vec::new();
     for (at, step) in (0u16..).zip(flows.steps()) {
-        let leads = flows.followers(at).iter().any(|(to, _)| to.is_some_and(|to| sends(to) == number));
+        let leads = flows.followers(at).iter().flatten().any(|to| sends(*to) == number);
         let repeats = step.repeat > 1 && usize::from(step.request) == number;
         if (leads || repeats) && !before.contains(&usize::from(step.request)) {
             before.push(step.request.into());

@@ -65,9 +65,14 @@ impl Reader<'_> {
             other => Err(value.mistake(format!("a probability is from 0 to 1, not {other}"))),
         });
         let probability = probability.transpose()?;
+        Ok(flow::Condition { number: self.add_condition(table, subject, negated)?, probability })
+    }
+
+    /// Adds a condition, or the value of a weight, to those of the workload; returns its number.
+    pub(super) fn add_condition(&self, table: &Table<'_>, subject: Subject, negated: bool) -> Result<u16, Mistake> {
         let mut all = self.conditions.borrow_mut();
         let number = u16::try_from(all.len()).map_err(|_| table.mistake("more than 65535 conditions"))?;
         all.push(Condition { subject, negated });
-        Ok(flow::Condition { number, probability })
+        Ok(number)
     }
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use super::flow::once_name;
 use super::{Reader, missing, staged};
 use crate::source::{Mistake, Table, Value};
 use crate::{Request, shape};
 use offered_base::random::Seed;
 use offered_base::time::Nanos;
-use offered_schedule::flow::Flows;
+use offered_schedule::flow::{Flow, Flows};
 use offered_schedule::{Scenario, Scenarios, Sessions};
 
 impl Reader<'_> {
@@ -43,15 +44,23 @@ impl Reader<'_> {
         }
         let arrivals = table.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
         let walks = ["closed", "partly_open"].iter().any(|model| arrivals.entry(model).is_some());
-        let flows = match (&own_flows, flows) {
+        let chosen = match (&own_flows, flows) {
             (Some(value), None) => return Err(value.mistake("the workload has no [[flow]]")),
             (Some(value), Some(flows)) => {
-                let known: Vec<&str> = flows.flows().iter().map(|flow| flow.name.as_str()).collect();
-                let chosen = names(value, "flow", &known)?;
-                Some(value.checked(flows.only(|flow| chosen.contains(&flow.name.as_str())))?)
+                let visits = flows.flows().iter().filter(|flow| flow.once.is_none());
+                Some(names(value, "flow", &visits.map(|flow| flow.name.as_str()).collect::<Vec<_>>())?)
             }
-            (None, flows) => flows.filter(|_| walks && own_requests.is_none()).cloned(),
+            (None, _) => None,
         };
+        let begins = |flow: &Flow| match flow.once {
+            Some(once) => flow.name == once_name(Some(&name), once),
+            None => chosen.as_ref().is_none_or(|chosen| chosen.contains(&flow.name.as_str())),
+        };
+        let flows = flows.filter(|_| own_flows.is_some() || (walks && own_requests.is_none()));
+        let flows = flows.map(|flows| flows.only(begins).map_err(|wrong| table.mistake(wrong))).transpose()?;
+        if let (Some(once), None) = (table.get("once"), &flows) {
+            return Err(once.mistake("goes with flows, of closed or partly_open sessions"));
+        }
         let weights = match &own_requests {
             None => requests.iter().map(|request| request.weight).collect(),
             Some(value) => {

@@ -18,7 +18,7 @@ use crate::threshold::Bound;
 pub(super) const METHODS: [&str; 7] = ["get", "post", "put", "delete", "head", "patch", "options"];
 
 /// The keys of a `[[request]]` that are read here.
-pub(super) const KEYS: [&str; 14] = [
+pub(super) const KEYS: [&str; 15] = [
     "body",
     "body_file",
     "raw",
@@ -26,6 +26,7 @@ pub(super) const KEYS: [&str; 14] = [
     "multipart",
     "auth",
     "extract",
+    "metric",
     "check",
     "on_failure",
     "stream",
@@ -132,17 +133,25 @@ pub(super) fn templates(value: &Value<'_>) -> Result<Vec<(String, Template)>, Mi
     Ok(value.texts()?.into_iter().map(|(name, text)| (name, Template::new(&text))).collect())
 }
 
+/// `extract` and `metric`.
 pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake> {
-    let Some(value) = table.get("extract") else { return Ok(Vec::new()) };
     let mut all: Vec<Extraction> = Vec::new();
-    for item in value.list()? {
-        let table = item.table(&shape::EXTRACT)?;
+    let extracted = table.get("extract").map_or(Ok(Vec::new()), |value| value.list())?;
+    let measured = match table.get("metric") {
+        None => Vec::new(),
+        Some(value) if value.is_list() => value.list()?,
+        Some(value) => vec![value],
+    };
+    let measured = measured.iter().map(|item| (item, true));
+    for (item, is_metric) in extracted.iter().map(|item| (item, false)).chain(measured) {
+        let table = item.table(if is_metric { &shape::METRIC } else { &shape::EXTRACT })?;
         let (kind, place) = part(&table, &shape::EXTRACTED, "json = \"$.token\"")?;
         let extraction = Extraction {
             name: table.need("name", "\"token\"")?.text()?.to_owned(),
             find: find(&table, kind, &place)?,
             which: which(&table)?,
             if_missing: match (table.get("default"), table.get("keep")) {
+                _ if is_metric => IfMissing::NotMeasured,
                 (Some(_), Some(keep)) => return Err(keep.mistake("cannot be combined with default; remove one")),
                 (Some(text), None) => IfMissing::Default(text.text()?.to_owned()),
                 (None, Some(keep)) if keep.truth()? => IfMissing::KeepPrevious,

@@ -39,7 +39,15 @@ impl Reader<'_> {
                     None => closed,
                     Some(every) => every.checked(closed.with_pace(pace(&every)?))?,
                 };
-                let closed = closed.with_visitor(table.named("visitor")?.unwrap_or(Visitor::New));
+                let has_once = flows.as_ref().is_some_and(|flows| flows.has_once());
+                let usual = if has_once { Visitor::Same } else { Visitor::New };
+                let visitor = table.named("visitor")?.unwrap_or(usual);
+                if let (Some(value), true, Visitor::New) = (table.get("visitor"), has_once, visitor) {
+                    return Err(
+                        value.mistake("with `once` a user is the same visitor from start to end; remove this key")
+                    );
+                }
+                let closed = closed.with_visitor(visitor);
                 let closed = match table.get("visits") {
                     None => closed,
                     Some(visits) => visits.checked(closed.with_visits(small(&visits, visits.count()?)?))?,

@@ -36,6 +36,7 @@ pub(crate) static SCENARIO: Shape = shape(
         key("end", Time, "End, since the start of the run. Default: the end of its stages, or of the run."),
         key("flows", List(&Text), "Names of its flows. Default: all, for closed and partly_open."),
         key("requests", List(&Text), "Names of its requests, chosen by weight. Default: all, if it has no flows."),
+        key("once", Kind::Table(&ONCE), "Steps that each of its sessions makes once, at its start or its end."),
     ],
 )
 .needs(&["name", "arrivals"]);
@@ -241,7 +242,7 @@ pub(crate) static FLOW: Shape = shape(
     &[
         key("name", Text, "Unique name."),
         key("weight", Number(0.0), "Relative frequency among the flows. Default 1."),
-        key("step", List(&Kind::Table(&STEP)), "The steps."),
+        STEPS,
         key(
             "matrix",
             Named(&Named(&Number(0.0))),
@@ -252,6 +253,17 @@ pub(crate) static FLOW: Shape = shape(
 )
 .needs(&["name"])
 .one_of(&["step", "matrix"]);
+
+const STEPS: Key = key("step", List(&Kind::Step), "The steps; the name of a request is a step that sends it.");
+
+pub(crate) static ONCE: Shape = shape(
+    "Steps that each session makes once, outside its flows.",
+    &[
+        key("start", List(&Kind::Step), "Steps before the first flow, such as a login."),
+        key("end", List(&Kind::Step), "Steps after the last flow, such as a logout."),
+    ],
+)
+.some_of(&["start", "end"]);
 
 /// What a condition examines.
 pub(crate) static CONDITIONED: [&str; 4] = ["value", "status", "check", "ok"];
@@ -303,6 +315,11 @@ pub(crate) static STEP: Shape = shape(
     "A step of a flow.",
     &[
         key("request", Text, "Name of a [[request]]."),
+        key(
+            "step",
+            List(&Kind::Step),
+            "Instead of request: several steps, which repeat, if, until and while take together.",
+        ),
         key("name", Text, "Name of the step. Default: the request's name."),
         key("think", Kind::Distribution, "Think time after the request. Default: the think time of [arrivals]."),
         key("repeat", Whole(1, 65_535), "Number of repetitions. Default 1."),
@@ -314,9 +331,20 @@ pub(crate) static STEP: Shape = shape(
         key("on_failure", Choice(OnFailure::NAMES), "Overrides that of the request."),
         key(
             "next",
-            Named(&Number(0.0)),
+            Named(&ANY_WEIGHT),
             "Next steps with weights, such as { look = 3, leave = 1 }. Default: the next step in the file.",
         ),
     ],
 )
-.needs(&["request"]);
+.one_of(&["request", "step"]);
+
+static ANY_WEIGHT: Kind = Any(&[Number(0.0), Kind::Table(&WEIGHT)]);
+
+pub(crate) static WEIGHT: Shape = shape(
+    "A weight that depends on the session.",
+    &[
+        key("value", Template, "The weight, such as \"{{premium}}\". What is not a number of at least 0 is 0."),
+        key("expected", Number(0.0), "Expected weight, for simulations, plans and dry runs."),
+    ],
+)
+.needs(&["value", "expected"]);

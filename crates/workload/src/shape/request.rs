@@ -49,6 +49,11 @@ pub(crate) static REQUEST: Shape = shape(
             List(&Kind::Table(&EXTRACT)),
             "Values to extract from the response for later requests of the session.",
         ),
+        key(
+            "metric",
+            Any(&[Kind::Table(&METRIC), List(&Kind::Table(&METRIC))]),
+            "Numbers in the response that are results, such as a number of rows.",
+        ),
         key("check", List(&Kind::Table(&CHECK)), "Checks of the response; a failure makes the outcome check_failed."),
         key(
             "on_failure",
@@ -192,6 +197,30 @@ pub(crate) static EXTRACT: Shape = shape(
         key("count", Only(true), "Take the number of matches."),
         key("default", Text, "Value if nothing matches."),
         key("keep", Boolean, "If nothing matches, keep the previous value."),
+    ],
+)
+.needs(&["name"])
+.some_of(&EXTRACTED);
+
+pub(crate) static METRIC: Shape = shape(
+    "A number in a response that is a result.",
+    &[
+        key("name", Form("^\\w+$"), "Name of the metric, and of the variable in templates."),
+        JSON,
+        REGEX,
+        GROUP,
+        HEADER,
+        CSS,
+        ATTRIBUTE,
+        COLUMN,
+        COOKIE,
+        URL,
+        key(
+            "nth",
+            Any(&[Whole(1, MAX_WHOLE), Choice(&ANY_FOUND)]),
+            "Number of the match, \"last\" or \"random\". Default 1.",
+        ),
+        key("count", Only(true), "Take the number of matches."),
     ],
 )
 .needs(&["name"])

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DISTRIBUTIONS, Key, Kind, Shape, THRESHOLD, WORKLOAD};
+use super::{DISTRIBUTIONS, Key, Kind, STEP, Shape, THRESHOLD, WORKLOAD};
 use crate::Policy;
 
 /// A number as durations and rates have it.
@@ -24,6 +24,7 @@ pub fn schema() -> Value {
         "rate_or_zero": form(&format!("^{}$", rate()), "A rate, such as \"100/s\", or \"0/s\"."),
         "distribution": table(&DISTRIBUTIONS),
         "discipline": discipline(),
+        "step": { "anyOf": [{ "type": "string" }, table(&STEP)] },
         "thresholds": thresholds(),
     });
     schema
@@ -77,6 +78,7 @@ fn value(kind: &Kind) -> Value {
         Kind::RateOrZero => json!({ "$ref": "#/$defs/rate_or_zero" }),
         Kind::Distribution => json!({ "$ref": "#/$defs/distribution" }),
         Kind::Discipline => json!({ "$ref": "#/$defs/discipline" }),
+        Kind::Step => json!({ "$ref": "#/$defs/step" }),
         Kind::Thresholds => json!({ "$ref": "#/$defs/thresholds" }),
         Kind::Text | Kind::Template | Kind::File => json!({ "type": "string" }),
         Kind::Form(pattern) => json!({ "type": "string", "pattern": pattern }),
@@ -112,13 +114,14 @@ fn discipline() -> Value {
 /// Metrics and their bounds, as [`crate::threshold`] reads them.
 fn thresholds() -> Value {
     let label = r"\s*(?:\{[^{}]+\})?\s*$";
-    let samples =
-        r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|ttft\.|tpot\.|gap\.|itl\.";
+    let samples = r"response\.ok\.|response\.|service\.ok\.|service\.|lateness\.|page\.|objects\.|visit\.duration\.|visit\.|group\.duration\.|group\.|ttft\.|tpot\.|gap\.|itl\.";
     let times = format!(r"^\s*(?:{samples})?(?:mean|max|p{NUMBER}){label}");
     let limits = [
         (times, time(), "A bound of a time, such as \"< 250ms\" or \"10ms..20ms\"."),
         (
-            format!(r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|checks\.failed|goodput\.share){label}"),
+            format!(
+                r"^\s*(?:errors(?:\.rate)?|page\.errors|objects\.errors|visits\.success|groups\.success|checks\.failed|goodput\.share){label}"
+            ),
             format!(r"\s*{NUMBER}\s*%?\s*"),
             "A bound of a share, such as \"< 0.1%\".",
         ),
@@ -128,7 +131,7 @@ fn thresholds() -> Value {
             "A bound of a rate, such as \"> 90/s\".",
         ),
         (
-            format!(r"^\s*(?:arrivals\.cov|attempts\.per_request){label}"),
+            format!(r"^\s*(?:arrivals\.cov|attempts\.per_request|metric\.(?:mean|max|p{NUMBER})){label}"),
             format!(r"\s*{NUMBER}\s*"),
             "A bound of a number, such as \"0.95..1.05\".",
         ),

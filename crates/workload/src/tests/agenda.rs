@@ -202,7 +202,7 @@ fn a_visit_that_is_broken_off_is_over() {
     let next = next.unwrap();
     assert_eq!(
         (returned, next.session, next.step, next.place),
-        (After::Revisits, first.session, first.step + 1, first.place)
+        (After::Renewed, first.session, first.step + 1, first.place)
     );
 }
 
@@ -244,7 +244,7 @@ fn users_leave_after_their_number_of_visits() {
     let mut agenda = workload(&format!("duration = \"1h\"\narrivals.closed = {{ users = 1, visits = 2 }}\n{walk}"))
         .agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
-    assert_eq!(agenda.broken_off(first, Instant(5)), After::Revisits);
+    assert_eq!(agenda.broken_off(first, Instant(5)), After::Renewed);
     let second = agenda.due(Instant(5)).unwrap();
     assert_eq!(agenda.broken_off(second, Instant(9)), After::Leaves);
     // The number of a visit stays at its maximum.
@@ -414,7 +414,7 @@ fn a_visit_that_ends_early_does_not_change_the_pace() {
         format!("duration = \"60s\"\narrivals.closed = {{ users = 1, start = \"at-once\", every = \"10s\" }}\n{WALK}");
     let mut agenda = workload(&text).agenda(Share::ALL);
     let first = agenda.due(Instant::ZERO).unwrap();
-    assert_eq!(agenda.broken_off(first, Instant::from_secs(1)), After::Revisits);
+    assert_eq!(agenda.broken_off(first, Instant::from_secs(1)), After::Renewed);
     assert_eq!(agenda.next_due(), Some(Instant::from_secs(10)));
     let again = agenda.due(Instant::from_secs(10)).unwrap();
     assert!(again.visit.begins());

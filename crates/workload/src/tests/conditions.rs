@@ -55,7 +55,9 @@ fn responses_decide_during_a_run() {
     let labels = workload.labels();
     let walked = |decide: &dyn Fn(u16) -> bool| {
         let mut walk = vec![workload.walk_from(0)];
-        while let Some(next) = workload.walk_on(walk[walk.len() - 1].0, &mut |number| Some(decide(number))) {
+        while let Some(next) =
+            workload.walk_on(walk[walk.len() - 1].0, &mut |number| Some(f64::from(u8::from(decide(number)))))
+        {
             walk.push(next);
         }
         walk.iter().map(|(_, label)| labels[usize::from(*label)].as_str()).collect::<String>()

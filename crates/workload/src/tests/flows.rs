@@ -183,7 +183,7 @@ fn invalid_input_is_an_error_of_one_line() {
 
 /// Two flows of two steps each, all ways leading on and out.
 fn two() -> (Vec<Flow>, Vec<Step>) {
-    let flow = |name: &str, start| Flow { name: name.to_owned(), weight: 1.0, start };
+    let flow = |name: &str, start| Flow { name: name.to_owned(), weight: 1.0, start, once: None };
     let step = |flow: u16, name: &str, to: Option<u16>| Step {
         flow,
         name: name.to_owned(),
@@ -244,7 +244,7 @@ proptest! {
             let next = Branches::new(ways.chain([(None, leave)]));
             Step { flow: 0, name: number.to_string(), request: 0, repeat: 1, think: None, next, rules: Rules::default() }
         });
-        let flow = Flow { name: String::new(), weight: 1.0, start: 0 };
+        let flow = Flow { name: String::new(), weight: 1.0, start: 0, once: None };
         let flows = Flows::new(vec![flow], steps.collect()).unwrap();
         let mut again = [0.0; 8];
         again[0] = 1.0;

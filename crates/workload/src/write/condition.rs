@@ -6,7 +6,7 @@ use crate::condition::{Condition, Subject};
 use crate::defaults::statuses;
 use crate::toml_text::toml_text;
 use offered_base::time::written_number;
-use offered_schedule::flow::{self, LEAVE, Rules};
+use offered_schedule::flow::{self, Block, LEAVE, Rules, Way};
 
 /// Adds the conditions of a step; `name` is the name of a step.
 pub(super) fn of_rules(keys: Pairs, rules: &Rules, conditions: &[Condition], name: &dyn Fn(u16) -> String) -> Pairs {
@@ -19,6 +19,24 @@ pub(super) fn of_rules(keys: Pairs, rules: &Rules, conditions: &[Condition], nam
     keys.maybe(rules.on_failure, |keys, on_failure| keys.text("on_failure", on_failure))
 }
 
+/// The weight of a branch.
+pub(super) fn weight(way: Way, conditions: &[Condition]) -> String {
+    let expected = written_number(way.weight);
+    match way.value.map(|number| &conditions[usize::from(number)].subject) {
+        Some(Subject::Weight(value)) => {
+            Pairs::default().raw("value", template(value)).raw("expected", expected).table()
+        }
+        _ => expected,
+    }
+}
+
+/// Adds the conditions of a block.
+pub(super) fn of_block(keys: Pairs, block: &Block, conditions: &[Condition]) -> Pairs {
+    let Block { repeat, only_if, until, .. } = block;
+    let keys = keys.when(*repeat != 1, |keys| keys.raw("repeat", repeat));
+    of_rules(keys, &Rules { only_if: *only_if, until: *until, ..Rules::default() }, conditions, &|_| String::new())
+}
+
 fn condition(held: flow::Condition, conditions: &[Condition]) -> Pairs {
     let Condition { subject, negated } = &conditions[usize::from(held.number)];
     let keys = Pairs::default();
@@ -27,6 +45,7 @@ fn condition(held: flow::Condition, conditions: &[Condition]) -> Pairs {
         Subject::Status(ranges) => keys.raw("status", list(ranges, |range| toml_text(statuses(*range)))),
         Subject::Check(name) => keys.text("check", name),
         Subject::Ok => keys.raw("ok", true),
+        Subject::Weight(value) => keys.raw("value", template(value)),
     };
     let keys = keys.when(*negated, |keys| keys.raw("not", true));
     keys.maybe(held.probability, |keys, probability| keys.raw("probability", written_number(probability)))

@@ -59,7 +59,11 @@ pub(super) fn of_request(request: &Request) -> Vec<Pair> {
         Body::Multipart(parts) => keys.raw("multipart", lines(parts, part)),
     };
     let keys = keys.maybe(request.auth.as_ref(), |keys, who| keys.raw("auth", credentials(who)));
-    let keys = keys.when(!request.extract.is_empty(), |keys| keys.raw("extract", lines(&request.extract, extraction)));
+    let (metrics, extracted): (Vec<_>, Vec<_>) =
+        request.extract.iter().partition(|extraction| extraction.if_missing == IfMissing::NotMeasured);
+    let of = |extraction_: &&Extraction| extraction(extraction_);
+    let keys = keys.when(!extracted.is_empty(), |keys| keys.raw("extract", lines(&extracted, of)));
+    let keys = keys.when(!metrics.is_empty(), |keys| keys.raw("metric", lines(&metrics, of)));
     let keys = keys.when(!request.checks.is_empty(), |keys| keys.raw("check", lines(&request.checks, check)));
     let failed = request.on_failure;
     let keys = keys.when(failed != OnFailure::default(), |keys| keys.text("on_failure", failed));
@@ -175,7 +179,7 @@ fn extraction(extraction: &Extraction) -> String {
         Which::Count => keys.raw("count", true),
     };
     match &extraction.if_missing {
-        IfMissing::Fail => keys,
+        IfMissing::Fail | IfMissing::NotMeasured => keys,
         IfMissing::Default(text) => keys.text("default", text),
         IfMissing::KeepPrevious => keys.raw("keep", true),
     }

@@ -1,0 +1,48 @@
+//! Why a page of a study cannot be made.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a page could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A description is not valid.
+    #[error("{}: {why}", path.display())]
+    Description {
+        /// The description.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// A table lacks what a description refers to.
+    #[error("{}: {why}", path.display())]
+    Table {
+        /// The data file.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
+    /// No row of a table has the required values.
+    #[error("{}: {why}", path.display())]
+    NoRow {
+        /// The data file.
+        path: PathBuf,
+        /// The values.
+        why: String,
+    },
+}
+
+impl Error {
+    /// Adds the path of a file to the cause.
+    pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,159 @@
+//! Metrics: numbers in responses, such as a number of rows.
+
+use std::io;
+use std::ops::Range;
+
+use offered_base::Instant;
+use offered_events::{Event, Recording};
+use offered_stats::groups::Groups;
+use offered_stats::values::Sorted;
+use serde::{Deserialize, Serialize};
+
+/// Statistics of a metric, in its own unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricStats {
+    /// The name of the metric.
+    pub metric: String,
+    /// Number of responses that have it.
+    pub n: u64,
+    /// Number of evaluated responses that lack it.
+    pub missing: u64,
+    /// The mean; `None` without a value, like the others.
+    pub mean: Option<f64>,
+    /// The minimum.
+    pub min: Option<f64>,
+    /// The median.
+    pub p50: Option<f64>,
+    /// The 90th percentile.
+    pub p90: Option<f64>,
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+    /// The 99th percentile.
+    pub p99: Option<f64>,
+    /// The maximum.
+    pub max: Option<f64>,
+}
+
+/// Numbers are counted in millionths.
+const SCALE: f64 = 1e6;
+
+/// A number in millionths; those beyond nine billion are that.
+pub(crate) fn millionths(value: f64) -> i64 {
+    (value * SCALE).round() as i64
+}
+
+/// The values of the metrics of the response to a request, by name; `names` has those of each request.
+pub fn metric_values<'a>(
+    event: &'a Event,
+    request: &str,
+    names: &'a [(String, Vec<String>)],
+) -> impl Iterator<Item = (&'a str, Option<f64>)> {
+    let names = names.iter().find(|(name, _)| name == request).map_or(&[][..], |(_, metrics)| &metrics[..]);
+    let values = event.metrics.as_deref().unwrap_or_default();
+    names.iter().map(String::as_str).zip(values.iter().map(|value| value.get()))
+}
+
+impl MetricStats {
+    /// The metrics of the requests that were scheduled in `measured`, in the order of the workload; `names` has those of each request.
+    ///
+    /// # Errors
+    /// The recording cannot be read.
+    pub fn of(
+        recording: &Recording,
+        measured: &Range<Instant>,
+        names: &[(String, Vec<String>)],
+    ) -> io::Result<Vec<Self>> {
+        let mut all: Vec<&str> = Vec::new();
+        for name in names.iter().flat_map(|(_, metrics)| metrics) {
+            if !all.contains(&name.as_str()) {
+                all.push(name);
+            }
+        }
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut values, mut missing) = (Groups::<i64>::default(), vec![0; all.len()]);
+        recording.events.each_response(|event| {
+            let Some(label) = recording.labels.get(usize::from(event.label)) else { return };
+            if event.metrics.is_none() || !measured.contains(&event.intended) {
+                return;
+            }
+            for (name, value) in metric_values(event, label, names) {
+                let number = all.iter().position(|other| *other == name).unwrap_or_default();
+                match value {
+                    Some(value) => values.add(number, millionths(value)),
+                    None => missing[number] += 1,
+                }
+            }
+        })?;
+        let values = values.sorted();
+        let row = |(number, (name, missing)): (usize, (&&str, u64))| {
+            let values = values.group(number).filter(|values| !values.is_empty());
+            let summary = values.and_then(|values| values.summary(SCALE));
+            let at = |p: f64| Some(values?.quantile(p)? as f64 / SCALE);
+            Self {
+                metric: (*name).to_owned(),
+                n: values.map_or(0, Sorted::len),
+                missing,
+                mean: summary.map(|summary| summary.mean),
+                min: summary.map(|summary| summary.min),
+                p50: at(0.5),
+                p90: at(0.9),
+                p95: at(0.95),
+                p99: at(0.99),
+                max: summary.map(|summary| summary.max),
+            }
+        };
+        Ok(all.iter().zip(missing).enumerate().map(row).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_events::{MetricValue, Outcome};
+
+    #[test]
+    fn metrics_have_statistics_by_name_and_thresholds() {
+        let workload = offered_workload::Workload::parse(
+            "duration = \"10s\"\ntarget.url = \"http://h/\"\narrivals.open.rate = \"1/s\"\n\
+             request = [{ name = \"list\", get = \"/a\", metric = [{ name = \"rows\", json = \"$.count\" }, { name = \"age\", header = \"Age\" }] },\n\
+             { name = \"find\", get = \"/b\", metric = { name = \"rows\", json = \"$.n\" } }]\n",
+            "test",
+            &|_| Err(String::new()),
+        )
+        .unwrap();
+        assert_eq!(
+            offered_workload::Workload::parse(&workload.to_string(), "test", &|_| Err(String::new())).unwrap(),
+            workload
+        );
+        let event = |i: u64, label, values: &[Option<f64>]| Event {
+            label,
+            sent: Some(Instant::from_millis(i)),
+            done: Some(Instant::from_millis(i + 1)),
+            outcome: Outcome::Ok,
+            metrics: Some(values.iter().map(|value| MetricValue::new(*value)).collect()),
+            ..Event::at(Instant::from_millis(i))
+        };
+        let events = vec![
+            event(0, 0, &[Some(1.0), Some(-0.5)]),
+            event(1, 0, &[Some(2.0), None]),
+            event(2, 1, &[Some(30.0)]),
+            Event::at(Instant::from_millis(3)),
+            event(20_000, 1, &[Some(1e6)]),
+        ];
+        let recording = Recording::of_run(events, workload.labels());
+        let stats = MetricStats::of(&recording, &workload.counted(), &workload.metrics()).unwrap();
+        let rows: Vec<_> =
+            stats.iter().map(|row| (row.metric.as_str(), row.n, row.missing, row.mean, row.max)).collect();
+        assert_eq!(rows, [("rows", 3, 0, Some(11.0), Some(30.0)), ("age", 1, 1, Some(-0.5), Some(-0.5))]);
+        let verdict = crate::verify(&recording, &crate::Criteria::from_workload(&workload, 1.0)).unwrap();
+        assert_eq!(verdict.metrics, stats);
+        let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
+            .with_metrics(workload.metrics());
+        let value = |metric: &str| measured.estimate(&metric.parse().unwrap()).unwrap().map(|estimate| estimate.value);
+        assert_eq!((value("metric.mean{rows}"), value("metric.p50{rows}")), (Some(11.0), Some(2.0)));
+        assert_eq!((value("metric.max{age}"), value("metric.max{other}")), (Some(-0.5), None));
+    }
+}
