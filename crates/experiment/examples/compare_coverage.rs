@@ -1,8 +1,7 @@
 //! How often the intervals of `offered compare` contain the truth, and how often its gate is wrong.
 //!
 //! Two M/M/1 queues with FCFS are compared in simulated rounds, with other seeds for each comparison and each side, so that nothing cancels.
-//! Response times are exponential with rate mu - lambda, so the true change of the mean and of all percentiles is known. Prints the table of
-//! `book/src/reference/compare.md`:
+//! Response times are exponential with rate mu - lambda, so the true change of the mean and of all percentiles is known. Takes minutes:
 //!
 //! ```text
 //! cargo run --release -p offered-experiment --example compare_coverage [COMPARISONS]
