@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use offered_base::{InvalidValue, Nanos};
-use offered_schedule::flow::{Branches, Flow, Flows, Step, Way};
+use offered_schedule::flow::{Flow, Flows, Step};
 use offered_schedule::{Length, Scenario, Scenarios, Sessions};
 use offered_workload::{Draft, Request, Workload};
 
@@ -107,16 +107,9 @@ impl Parts {
                 self.flows.push(Flow { name, start: number(usize::from(flow.start) + steps)?, ..flow.clone() });
             }
             for step in own.steps() {
-                let ways = step
-                    .next
-                    .weights()
-                    .map(|way| Ok(Way { to: way.to.map(|to| number(usize::from(to) + steps)).transpose()?, ..way }));
-                self.steps.push(Step {
-                    flow: number(usize::from(step.flow) + flows)?,
-                    request: number(usize::from(step.request) + requests)?,
-                    next: Branches::new(ways.collect::<Result<Vec<Way>, InvalidValue>>()?),
-                    ..step.clone()
-                });
+                let request = number(usize::from(step.request) + requests)?;
+                self.steps
+                    .push(Step { request, ..step.shifted(number(usize::from(step.flow) + flows)?, number(steps)?) });
             }
         }
         let name = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));

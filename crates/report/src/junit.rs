@@ -8,7 +8,7 @@ use std::io;
 
 use offered_base::visible;
 use offered_experiment::RunResult;
-use offered_verify::{CheckResult, Incomplete, MetricStats, RequestStats, ThresholdResult, Validity};
+use offered_verify::{CheckResult, Incomplete, MetricStats, RequestStats, ThresholdResult, Validity, Verdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
@@ -27,7 +27,7 @@ struct Case {
     message: String,
 }
 
-/// A test suite per run, a test case per threshold, for the validity, and for the success of requests.
+/// A test suite per run, a test case per threshold, for the validity of the run and of each scenario, and for the success of requests.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
@@ -118,6 +118,13 @@ fn cases(run: &Run) -> Vec<Case> {
         fails: is_invalid,
         message: format!("{}{coverage}", verdict.reason),
     });
+    // An invalid scenario makes the run invalid.
+    let scenario = |one: &Verdict| Case {
+        name: format!("the scenario {} is valid", one.source.path),
+        fails: one.validity == Validity::Invalid,
+        message: one.reason.clone(),
+    };
+    let scenarios = verdict.scenarios.iter().filter(|one| one.validity != Validity::NotChecked).map(scenario);
     let total = verdict.requests.last().filter(|total| total.requests > 0);
     let success = total.map(|RequestStats { requests, ok, .. }| Case {
         name: "requests succeed".to_owned(),
@@ -136,7 +143,7 @@ fn cases(run: &Run) -> Vec<Case> {
     let is_left =
         |checked: &&ThresholdResult| is_invalid || checked.result == CheckResult::NotChecked && checked.passed_here();
     let thresholds = run.thresholds.iter().filter(|checked| !is_left(checked)).map(threshold);
-    let mut cases: Vec<Case> = validity.into_iter().chain(success).chain(thresholds).collect();
+    let mut cases: Vec<Case> = validity.into_iter().chain(scenarios).chain(success).chain(thresholds).collect();
     if run.result.is_some_and(|result| result != RunResult::Passed) && failed(&cases) == 0 {
         let end = Conclusion::of(run).lines.into_iter().find(|line| line.subject == Subject::End);
         let message = end.map_or_else(String::new, |line| line.text);
@@ -150,6 +157,11 @@ fn output(run: &Run) -> String {
     let mut text = String::from("\n");
     for line in Conclusion::of(run).lines {
         let _ = writeln!(text, "{}: {}", line.judgement, visible(&line.text));
+    }
+    for scenario in &run.verdict.scenarios {
+        let (name, requests) = (visible(&scenario.source.path), scenario.requests.last().map_or(0, |all| all.requests));
+        let reason = visible(&scenario.reason);
+        let _ = writeln!(text, "scenario {name}: {}: {reason}; {requests} requests", scenario.validity.text());
     }
     for row in &run.verdict.requests {
         let RequestStats { label, requests, ok, failed, p50_ms, p95_ms, p99_ms, max_ms } = row;
@@ -205,6 +217,12 @@ mod tests {
         // The thresholds of an invalid run are not checked: the validity fails alone.
         (run.result, run.verdict.validity) = (Some(RunResult::Invalid), Validity::Invalid);
         assert!(text(&run).contains("tests=\"2\" failures=\"1\""), "{}", text(&run));
+        // An invalid scenario is named.
+        let scenario = |validity| Verdict { validity, ..run.verdict.clone() };
+        run.verdict.scenarios = vec![scenario(Validity::Invalid), scenario(Validity::Valid)];
+        assert!(text(&run).contains("tests=\"4\" failures=\"2\""), "{}", text(&run));
+        assert!(text(&run).contains("name=\"the scenario r is valid\""), "{}", text(&run));
+        run.verdict.scenarios.clear();
         // A request whose failure ends the run.
         (run.result, run.verdict.validity) = (Some(RunResult::Failed), Validity::Valid);
         run.thresholds.clear();

@@ -8,7 +8,7 @@ pub(crate) mod failures;
 mod policies;
 mod queue;
 pub(crate) mod responses;
-mod scenarios;
+pub(crate) mod scenarios;
 mod server;
 pub(crate) mod site;
 mod summary;

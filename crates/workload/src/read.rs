@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod condition;
+mod defaults;
 mod distribution;
 mod files;
 mod flow;
@@ -17,7 +18,9 @@ mod variables;
 
 pub use files::digest;
 
+use self::defaults::Applied;
 use self::files::Named;
+use self::flow::FlowParts;
 use self::flow::missing;
 use super::shape;
 use super::source::{Mistake, Source, Table, Value};
@@ -97,13 +100,20 @@ impl Reader<'_> {
         let path = targets.first().map_or("/", |target| &target.url.path);
         let given = root.get("request").map(|value| self.requests(&value, path, &targets)).transpose()?;
         let requests = given.unwrap_or_else(|| vec![Request { path: Template::new(path), ..Request::get(path) }]);
-        let flows = self.flows(root, &requests)?;
+        let parts = self.flows(root, &requests)?;
+        let Applied { requests, flows, scenarios } = self.apply_defaults(root, requests, parts, &targets)?;
+        let flows = match (flows, root.get("flow")) {
+            (Some(FlowParts { flows, steps, blocks }), Some(value)) => {
+                Some(value.checked(Flows::with_blocks(flows, steps, blocks))?)
+            }
+            _ => None,
+        };
         let seed = Seed(root.get("seed").map(|value| value.whole()).transpose()?.unwrap_or(1));
         let (sessions, traced) = match root.get("scenario") {
             Some(value) if root.get("arrivals").is_some() => {
                 return Err(value.mistake("cannot be combined with `arrivals`; write each load as a [[scenario]]"));
             }
-            Some(value) => (self.scenarios(&value, &requests, flows, seed, length)?, None),
+            Some(value) => (self.scenarios(&value, (&requests, flows), scenarios, seed, length)?, None),
             None => {
                 let arrivals = root.need("arrivals", "{ open = { rate = \"100/s\" } }")?;
                 self.sessions(&arrivals, flows.map(Arc::new), seed)?

@@ -83,7 +83,7 @@ impl Failure {
     ];
 
     /// The outcomes that can be retried.
-    pub const OUTCOMES: [Outcome; 12] = [
+    pub const OUTCOMES: [Outcome; 16] = [
         Outcome::HttpError,
         Outcome::Timeout,
         Outcome::Refused,
@@ -96,6 +96,10 @@ impl Failure {
         Outcome::Unprocessed,
         Outcome::SqlError,
         Outcome::ObjectFailed,
+        Outcome::StreamError,
+        Outcome::Truncated,
+        Outcome::NoToken,
+        Outcome::Short,
     ];
 
     /// Whether an attempt that ended so has failed in this way.

@@ -2,6 +2,7 @@ use super::*;
 mod agenda;
 mod blocks;
 mod conditions;
+mod defaults;
 mod drafts;
 mod flows;
 mod mistakes;

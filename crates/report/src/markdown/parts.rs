@@ -53,6 +53,9 @@ pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
         // After the reasons, before the sentence.
         part.shown.insert(part.shown.len() - 1, thresholds);
     }
+    if let Some(scenarios) = scenario_lines(run, part.lines_left()) {
+        part.shown.push(scenarios);
+    }
     part
 }
 
@@ -91,6 +94,36 @@ fn thresholds(run: &Run, most: usize) -> Option<Vec<String>> {
             rows: all.iter().take(shown).map(row).collect(),
         });
         lines.extend((left_out > 0).then(|| format!("| {left_out} more | | | see below |")));
+        lines
+    })
+}
+
+/// A row for each scenario, the invalid ones first, in at most `most` lines and its blank line. `None` without scenarios, or without room.
+fn scenario_lines(run: &Run, most: usize) -> Option<Vec<String>> {
+    let mut all: Vec<_> = run.verdict.scenarios.iter().collect();
+    all.sort_by_key(|scenario| scenario.validity != Validity::Invalid);
+    let row = |scenario: &&offered_verify::Verdict| {
+        let total = scenario.requests.last();
+        let status = format!("{} {}", emoji(scenario.validity.into()), scenario.validity.text());
+        vec![
+            Cell::from(&scenario.source.path),
+            Cell::from(status),
+            scenario.queue.rate_per_s.into(),
+            total.map_or(Cell::Empty, |total| total.requests.into()),
+            total.map_or(Cell::Empty, |total| total.failed.into()),
+            total.and_then(|total| total.p95_ms).into(),
+        ]
+    };
+    // The heading takes two lines, the blank line one, a line for those left out one.
+    let room = most.saturating_sub(4);
+    let left_out = all.len().saturating_sub(room);
+    (!all.is_empty() && room > 0).then(|| {
+        let mut lines = rows(&Table {
+            caption: String::new(),
+            headings: vec!["scenario", "verdict", "sent/s", "requests", "failed", "p95 ms"],
+            rows: all.iter().take(room).map(row).collect(),
+        });
+        lines.extend((left_out > 0).then(|| format!("| {left_out} more | see below | | | | |")));
         lines
     })
 }
@@ -141,6 +174,7 @@ fn response_time(ms: f64) -> String {
 fn details(run: &Run) -> Vec<Block> {
     let tables = [
         (!run.thresholds.is_empty()).then(|| verdict::thresholds(&run.thresholds)),
+        (!run.verdict.scenarios.is_empty()).then(|| sections::scenarios::table(&run.verdict.scenarios)),
         responses::by_request(run),
         run.verdict.visits.as_ref().map(sections::visits::by_flow),
         run.verdict.visits.as_ref().and_then(sections::visits::groups),

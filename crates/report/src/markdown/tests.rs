@@ -63,3 +63,22 @@ fn several_runs_have_a_row_each() {
     assert!(lines.iter().any(|line| line.starts_with("| run 7 | ⚠️ Requests failed")), "{text}");
     assert!(!markdown(runs[..3].to_vec()).contains(" more | "));
 }
+
+#[test]
+fn scenarios_have_rows_where_there_is_room() {
+    let mut run = run("r", 20.0);
+    let scenario = |name: &str, validity| {
+        let mut verdict = offered_verify::Verdict { validity, ..run.verdict.clone() };
+        verdict.source.path = name.to_owned();
+        verdict
+    };
+    let mut scenarios: Vec<_> = (0..20).map(|number| scenario(&format!("s{number}"), Validity::Valid)).collect();
+    scenarios.push(scenario("batch", Validity::Invalid));
+    run.verdict.scenarios = scenarios;
+    let text = markdown(vec![run]);
+    let shown = shown(&text);
+    assert!(shown.len() <= 15, "{text}");
+    let first = shown.iter().find(|line| line.starts_with("| batch")).expect("the invalid one is shown");
+    assert!(first.contains("invalid"), "{first}");
+    assert!(text.contains("| s19 |"), "all are in the fold: {text}");
+}

@@ -18,7 +18,8 @@ pub(super) fn section(run: &Run) -> Option<Section> {
     })
 }
 
-fn table(scenarios: &[Verdict]) -> Table {
+/// A row for each scenario.
+pub(crate) fn table(scenarios: &[Verdict]) -> Table {
     let time = |ms: Option<f64>| ms.map_or(Cell::Empty, Cell::from);
     let row = |scenario: &Verdict| {
         let total = scenario.requests.last();

@@ -5,7 +5,7 @@
 
 use offered_base::random::{Purpose, Seed};
 
-use super::Step;
+use super::{Branches, Step, Way};
 
 /// A condition on the values and the last response of a session.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +78,16 @@ impl Rules {
 }
 
 impl Step {
+    /// The same step of flow number `flow`, where all steps of the flow are `by` later.
+    #[must_use]
+    pub fn shifted(&self, flow: u16, by: u16) -> Self {
+        let mut step = Self { flow, ..self.clone() };
+        let later = |to: Option<u16>| to.map(|to| to + by);
+        step.next = Branches::new(self.next.weights().map(|way| Way { to: later(way.to), ..way }));
+        step.rules.switch.iter_mut().for_each(|(_, to)| *to = later(*to));
+        step
+    }
+
     /// The mean number of its repetitions.
     pub(super) fn mean_repeats(&self) -> f64 {
         match self.rules.until.map(Condition::probability) {

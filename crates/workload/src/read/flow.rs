@@ -7,7 +7,7 @@ use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use crate::template::Template;
 use offered_base::nearest;
-use offered_schedule::flow::{Block, Branches, Flow, Flows, LEAVE, Once, Rules, Step, Way};
+use offered_schedule::flow::{Block, Branches, Flow, LEAVE, Once, Rules, Step, Way};
 
 /// Maximum difference of the sum of a matrix row from 1; printed tables are rounded.
 const ROUNDED: f64 = 1e-3;
@@ -39,7 +39,7 @@ fn once_tables<'v>(root: &Table<'v>) -> Result<Vec<(Option<String>, Value<'v>)>,
 
 impl Reader<'_> {
     /// The `[[flow]]` and `once` tables, over these requests; `None`: there are none.
-    pub(super) fn flows(&self, root: &Table<'_>, requests: &[Request]) -> Result<Option<Flows>, Mistake> {
+    pub(super) fn flows(&self, root: &Table<'_>, requests: &[Request]) -> Result<Option<FlowParts>, Mistake> {
         let once = once_tables(root)?;
         match (root.get("flow"), once.first()) {
             (Some(value), _) => {
@@ -59,7 +59,7 @@ impl Reader<'_> {
         once: &[(Option<String>, Value<'_>)],
         requests: &[Request],
         may_lack: bool,
-    ) -> Result<Flows, Mistake> {
+    ) -> Result<FlowParts, Mistake> {
         let mut chain = Chain { requests, steps: Vec::new(), blocks: Vec::new() };
         let mut flows: Vec<Flow> = Vec::new();
         for (number, item) in (0u16..).zip(value.list()?) {
@@ -103,7 +103,7 @@ impl Reader<'_> {
         if flows.iter().all(|flow| flow.weight == 0.0 || flow.once.is_some()) {
             return Err(value.mistake("at least one flow needs a weight above zero"));
         }
-        value.checked(Flows::with_blocks(flows, steps, blocks))
+        Ok(FlowParts { flows, steps, blocks })
     }
 
     /// Reads the `[[flow.step]]` tables of flow `flow`.
@@ -190,6 +190,14 @@ impl Reader<'_> {
         let number = self.add_condition(&table, Subject::Weight(text), false)?;
         Ok((table.need("expected", "1")?.weight()?, Some(number)))
     }
+}
+
+/// Flows with their steps and blocks, before they are checked.
+#[derive(Default)]
+pub(super) struct FlowParts {
+    pub(super) flows: Vec<Flow>,
+    pub(super) steps: Vec<Step>,
+    pub(super) blocks: Vec<Block>,
 }
 
 /// The steps and blocks of all flows, while they are read.

@@ -238,7 +238,6 @@ impl Reader<'_> {
 
 /// The index of the target of a request: by name, or by its whole URL.
 fn target_of(item: &Value<'_>, request: &Request, targets: &[Target]) -> Result<u16, Mistake> {
-    let names = || targets.iter().filter_map(Target::name).collect::<Vec<_>>();
     let by_url = request.absolute_origin().map(|origin| {
         let found = targets.iter().position(|target| target.url.has_origin(&origin));
         found.ok_or_else(|| {
@@ -247,17 +246,21 @@ fn target_of(item: &Value<'_>, request: &Request, targets: &[Target]) -> Result<
             ))
         })
     });
-    let by_name = item.table(&shape::REQUEST)?.get("target").map(|value| {
-        let name = value.text()?;
-        let found = targets.iter().position(|target| target.name.as_deref() == Some(name));
-        found.ok_or_else(|| value.mistake(format!("no [[target]] is named `{name}`{}", nearest(name, &names()))))
-    });
-    match (by_url.transpose()?, by_name.transpose()?) {
+    let by_url = by_url.transpose()?.map(|number| number as u16);
+    let by_name = item.table(&shape::REQUEST)?.get("target").map(|value| target_named(&value, targets)).transpose()?;
+    match (by_url, by_name) {
         (Some(url), Some(name)) if url != name => {
             Err(item.mistake("its URL is on another target than `target`; remove one"))
         }
-        (url, name) => Ok(url.or(name).unwrap_or(0) as u16),
+        (url, name) => Ok(url.or(name).unwrap_or(0)),
     }
+}
+
+/// The index of the target with the name that is this value.
+pub(super) fn target_named(value: &Value<'_>, targets: &[Target]) -> Result<u16, Mistake> {
+    let (name, names) = (value.text()?, targets.iter().filter_map(Target::name).collect::<Vec<_>>());
+    let found = targets.iter().position(|target| target.name.as_deref() == Some(name)).map(|number| number as u16);
+    found.ok_or_else(|| value.mistake(format!("no [[target]] is named `{name}`{}", nearest(name, &names))))
 }
 
 /// `get = "/"`, or `method = "GET"` and `path = "/"`.
@@ -277,7 +280,7 @@ fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake
     Ok((name.to_owned(), table.need("path", "\"/\"")?))
 }
 
-fn headers(table: &Table<'_>) -> Result<Vec<(String, Template)>, Mistake> {
+pub(super) fn headers(table: &Table<'_>) -> Result<Vec<(String, Template)>, Mistake> {
     let Some(value) = table.get("headers") else { return Ok(Vec::new()) };
     let headers = script::templates(&value)?;
     value.checked(check_headers(&headers))?;

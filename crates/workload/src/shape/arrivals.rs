@@ -1,9 +1,11 @@
 //! Keys of `[arrivals]` and `[[flow]]`.
 
 use super::Kind::{
-    self, Any, Boolean, Choice, File, List, Named, Number, Pair, Rate, RateOrZero, Template, Text, Time, Triple, Whole,
+    self, Any, Boolean, Choice, File, List, Named, Number, Only, Pair, Rate, RateOrZero, Template, Text, Time, Triple,
+    Whole,
 };
-use super::request::STATUS;
+use super::request::{CHECK, STATUS};
+use super::target::{AUTH, HEADERS, REDIRECTS};
 use super::{Key, MAX_WHOLE, PATTERNS, STAMPS, Shape, WAYS, key, shape};
 use crate::script::OnFailure;
 use offered_schedule::{MAX_USERS, Opening, Start, Visitor};
@@ -37,9 +39,22 @@ pub(crate) static SCENARIO: Shape = shape(
         key("flows", List(&Text), "Names of its flows. Default: all, for closed and partly_open."),
         key("requests", List(&Text), "Names of its requests, chosen by weight. Default: all, if it has no flows."),
         key("once", Kind::Table(&ONCE), "Steps that each of its sessions makes once, at its start or its end."),
+        key("target", Text, "Name of the target of its requests that do not name one. Default: the first target."),
+        HEADERS,
+        SHARED_AUTH,
+        SHARED_TIMEOUT,
+        SHARED_CHECKS,
+        REDIRECTS,
     ],
 )
 .needs(&["name", "arrivals"]);
+
+static ANY_AUTH: [Kind; 2] = [Kind::Table(&AUTH), Only(false)];
+static A_CHECK: Kind = Kind::Table(&CHECK);
+const SHARED_AUTH: Key = key("auth", Any(&ANY_AUTH), "Authentication of its requests that have none themselves.");
+const SHARED_TIMEOUT: Key =
+    key("timeout", Time, "Time limit of an attempt of its requests without a limit of their own.");
+const SHARED_CHECKS: Key = key("check", List(&A_CHECK), "Checks of its responses, besides those of the requests.");
 
 static RATES: [Kind; 2] = [Rate, Kind::Table(&PROFILE)];
 const RATE: Key = key("rate", Any(&RATES), "Arrival rate of sessions (open: of requests), or a rate profile.");
@@ -249,6 +264,11 @@ pub(crate) static FLOW: Shape = shape(
             "Instead of steps: transition probabilities from each request to the next or to `leave`; each row sums to 1.",
         ),
         key("start", Text, "First step. Default: the first in the file; required with matrix."),
+        HEADERS,
+        SHARED_AUTH,
+        SHARED_TIMEOUT,
+        SHARED_CHECKS,
+        REDIRECTS,
     ],
 )
 .needs(&["name"])
