@@ -24,7 +24,7 @@ use offered_run::{Generator, Load};
 use offered_serve::{Options, Server, ServerHandle};
 use offered_simulate::policy::{BuildDiscipline, ServerConfig};
 use offered_stats::exponential::kolmogorov_distance;
-use offered_stats::steady_state::from_batches;
+use offered_stats::steady_state::ratio;
 use offered_stats::summary::{gaps, quantile};
 use offered_workload::Workload;
 
@@ -223,8 +223,8 @@ fn compare(policy: &str, load: &str, arrivals: &str, theory: f64) {
     let mean = |events: &[&Event], time: fn(&Event) -> Option<Difference>| {
         events.iter().filter_map(|event| Some(time(event)?.as_secs_f64())).sum::<f64>() / events.len() as f64
     };
-    let batches: Vec<f64> = judged.chunks_exact(judged.len() / 30).map(|batch| mean(batch, Event::response)).collect();
-    let measured = from_batches(mean(&judged, Event::response), &batches);
+    let sums = |batch: &[&Event]| (mean(batch, Event::response) * batch.len() as f64, batch.len() as f64);
+    let measured = ratio(&judged.chunks(judged.len().div_ceil(30)).map(sums).collect::<Vec<_>>());
     let own = own + mean(&judged, Event::lateness);
     println!(
         "{policy:<6}  {load:<32} {:>9} | {:>7.3} | {:>8.3}  {:>7.3} to {:>7.3} | {:>+5.1} % | {:.3}",

@@ -1,5 +1,6 @@
 //! The figures of a cell of a sweep, as in the JSON document.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use offered_events::{Event, Outcome, Recording};
@@ -85,6 +86,9 @@ pub struct Times {
     pub p99: Interval,
     pub p999: Interval,
     pub max: f64,
+    /// For each percentile (`p99`) with too few values for an interval: the approximate number of values needed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values_needed: BTreeMap<String, u64>,
 }
 
 /// Percentiles in microseconds.
@@ -202,6 +206,7 @@ impl Times {
     fn of(parts: &BatchedTimes) -> Option<Self> {
         let at = |statistic| Some(Interval::of(parts.estimate(statistic)?, 1e3));
         let percentile = |p| at(Statistic::Percentile(p));
+        let named = [("p50", 50.0), ("p90", 90.0), ("p95", 95.0), ("p99", 99.0), ("p999", 99.9)].into_iter();
         Some(Self {
             n: parts.len() as usize,
             mean: at(Statistic::Mean)?,
@@ -211,6 +216,7 @@ impl Times {
             p99: percentile(99.0)?,
             p999: percentile(99.9)?,
             max: at(Statistic::Max)?.value,
+            values_needed: named.filter_map(|(name, p)| Some((name.to_owned(), parts.times_needed(p)?))).collect(),
         })
     }
 }

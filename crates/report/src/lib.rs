@@ -7,7 +7,7 @@
 //!
 //! # Limitations
 //! Chart files are [`svg`] only; the button of each chart on the page saves a PNG.
-//! Percentile curves end where fewer than two values are left. Confidence intervals assume that ten parts of the analysed time are
+//! Percentile curves end where fewer than two values are left. Confidence intervals assume that 60 parts of the analysed time are
 //! independent, which is wrong for runs shorter than a few hundred service times.
 
 pub mod chart;

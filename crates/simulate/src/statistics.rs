@@ -2,7 +2,7 @@
 //!
 //! The run is divided into batches of equally many completions. The warm-up is excluded, by the workload's `skip_first`
 //! or by MSER, and the remaining batches give the 95 % interval of every statistic; see
-//! [`offered_stats::steady_state`]. A percentile for which the run is too short has no interval, and reports the run
+//! [`offered_stats::steady_state`] and [`offered_stats::percentile`]. A percentile for which the run is too short has no interval, and reports the run
 //! length that it needs.
 //!
 //! In a closed system near saturation the mean over completed jobs is not the mean response: a size-based discipline
@@ -18,9 +18,8 @@ use std::ops::ControlFlow;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 use offered_schedule::{After, Launch};
-use offered_stats::steady_state::{
-    Estimate, Exceedances, PercentileRanks, effective_sample_size, ratio, warm_up as first_cut,
-};
+use offered_stats::percentile::{self, BatchedValues, PercentileInterval};
+use offered_stats::steady_state::{Estimate, effective_sample_size, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
 use crate::drive::{SimulationObserver, request_of};
@@ -440,20 +439,11 @@ impl SampleSummary {
     fn of<const BITS: u32>(all: &Batch, groups: &[&Batch], which: &dyn Fn(&Batch) -> &Tally<BITS>, unit: f64) -> Self {
         let pairs: Vec<_> = groups.iter().map(|b| (which(b).sum / unit, which(b).count as f64)).collect();
         let whole = which(all);
-        let beyond = |p: f64| {
-            let value = whole.quantile(p);
-            Exceedances::new(
-                p,
-                &groups.iter().map(|b| (which(b).above(value), which(b).count as f64)).collect::<Vec<_>>(),
-            )
-        };
-        let alike = beyond(0.5).correlation_length().max(beyond(0.9).correlation_length());
+        let batched = BatchedTallies { whole, each: groups.iter().map(|b| which(b)).collect() };
         let quantile = |p: f64| {
-            let interval = match beyond(p).interval_ranks(alike) {
-                PercentileRanks::Interval(low, high) => {
-                    Interval::Known(whole.quantile(low) / unit, whole.quantile(high) / unit)
-                }
-                PercentileRanks::NeedsLongerSample(times) => {
+            let interval = match percentile::interval(&batched, p) {
+                PercentileInterval::Known(low, high) => Interval::Known(low / unit, high / unit),
+                PercentileInterval::NeedsLongerSample(times) => {
                     Interval::NeedsSamples((times * whole.count as f64).ceil() as u64)
                 }
             };
@@ -467,6 +457,26 @@ impl SampleSummary {
             p99: quantile(0.99),
             max: whole.max / unit,
         }
+    }
+}
+
+/// The values of a tally, by batch.
+struct BatchedTallies<'a, const BITS: u32> {
+    whole: &'a Tally<BITS>,
+    each: Vec<&'a Tally<BITS>>,
+}
+
+impl<const BITS: u32> BatchedValues for BatchedTallies<'_, BITS> {
+    fn counts(&self) -> Vec<f64> {
+        self.each.iter().map(|tally| tally.count as f64).collect()
+    }
+
+    fn above(&self, value: f64) -> Vec<f64> {
+        self.each.iter().map(|tally| tally.above(value)).collect()
+    }
+
+    fn quantile(&self, share: f64) -> f64 {
+        self.whole.quantile(share)
     }
 }
 

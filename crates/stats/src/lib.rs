@@ -36,6 +36,7 @@ pub mod histogram;
 pub mod independence;
 pub mod linear_regression;
 pub mod order;
+pub mod percentile;
 pub mod periodicity;
 pub mod regression;
 pub mod sequential;

@@ -1,4 +1,4 @@
-//! Steady-state statistics of a long run: its warm-up, and confidence intervals of its means and percentiles.
+//! Steady-state statistics of a long run: its warm-up, and confidence intervals of its means.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -71,7 +71,22 @@ pub fn mser(means: &[f64]) -> usize {
 /// sum(numerators) / sum(denominators) with its 95 % confidence interval, from consecutive pairs (one per batch).
 ///
 /// The classical ratio estimator, with residuals n - R d (Law and Kelton, Simulation Modeling and Analysis, section
-/// 9.5); for the corrections of the interval see [`from_batches`]. With fewer than two pairs the interval is infinite.
+/// 9.5). With fewer than two pairs the interval is infinite.
+///
+/// Batches of a queue near saturation are correlated and skewed, so plain batch means give intervals that are too
+/// narrow. As in Skart (Tafazzoli and Wilson 2011) the variance of the mean is multiplied by A = (1 + phi)/(1 - phi),
+/// where phi is the lag-1 correlation, as for an autoregression; and Student's t with k - 1 degrees of freedom is
+/// corrected for the skewness B of the batches (Johnson 1978, Willink 2005):
+///
+/// ```text
+/// b = B sqrt(A) / (6 sqrt k),    G(t) = (cbrt(1 + 6 b (t - b)) - 1) / (2 b)
+/// from  value - G(t) sqrt(A s^2 / k)  to  value - G(-t) sqrt(A s^2 / k)
+/// ```
+///
+/// If correlation extends further than in an autoregression, larger batches show it: the variance from batches of two
+/// and of four, treated as independent, is used if it is larger. Reducing the degrees of freedom too (t of k/A batches)
+/// was tried: for ten uncorrelated parts, phi exceeds one half by chance in 5 % of cases, and the intervals become
+/// fifty times too wide.
 pub fn ratio(pairs: &[(f64, f64)]) -> Estimate {
     let (value, residuals) = residuals(pairs);
     skart_interval(value, &residuals)
@@ -103,83 +118,11 @@ fn residuals(pairs: &[(f64, f64)]) -> (f64, Vec<f64>) {
     (value, pairs.iter().map(|pair| (pair.0 - value * pair.1) / (d / k)).collect())
 }
 
-/// The value of a whole run, with a 95 % confidence interval from its values in batches.
-pub fn from_batches(value: f64, batches: &[f64]) -> Estimate {
-    skart_interval(value, batches)
-}
-
 /// The mean of independent values (trials, each with its own seed), with its 95 % confidence interval; Student's t is
-/// corrected for skewness as in [`from_batches`]. With fewer than three values the interval is infinite.
+/// corrected for skewness as in [`ratio`]. With fewer than three values the interval is infinite.
 pub fn from_trials(values: &[f64]) -> Estimate {
     let variance = if values.len() < 3 { f64::INFINITY } else { variance_of_mean(values) };
     turned(values.iter().sum::<f64>() / values.len() as f64, values, variance)
-}
-
-/// The confidence interval of a percentile in terms of ranks, from the number of values above it in consecutive
-/// batches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PercentileRanks {
-    /// The 95 % confidence interval extends from the quantile of the first share to the quantile of the second one.
-    Interval(f64, f64),
-    /// The sample is too short for an interval; a sample about this many times as long would suffice.
-    NeedsLongerSample(f64),
-}
-
-/// The shares of values above the percentile `p` (in (0, 1)), by batch.
-#[derive(Clone, Debug)]
-pub struct Exceedances {
-    p: f64,
-    /// Number of all values.
-    values: f64,
-    /// The share of each batch, minus 1 - p.
-    residuals: Vec<f64>,
-    /// The variance of their mean.
-    variance: f64,
-}
-
-/// The minimum number of clusters of correlated values above a percentile. With fewer, mainly samples without long
-/// clusters would get an interval, and their intervals miss the true value.
-const MIN_CLUSTERS: f64 = 10.0;
-
-impl Exceedances {
-    /// For the percentile `p`, from pairs (values above it, values) of each batch.
-    pub fn new(p: f64, pairs: &[(f64, f64)]) -> Self {
-        let values: f64 = pairs.iter().map(|pair| pair.1).sum();
-        let each = values / pairs.len() as f64;
-        let residuals: Vec<f64> = pairs.iter().map(|(above, of)| (above - (1.0 - p) * of) / each).collect();
-        // A percentile of few distinct values may be exceeded by less than its share; the variance is at least that of
-        // independent values.
-        let variance = variance_of_correlated_mean(&residuals).max(p * (1.0 - p) / values);
-        Self { p, values, residuals, variance }
-    }
-
-    /// The correlation length: how many consecutive values carry the information of one independent value.
-    pub fn correlation_length(&self) -> f64 {
-        self.variance * self.values / (self.p * (1.0 - self.p))
-    }
-
-    /// The ranks of the 95 % confidence interval; `alike` is [`Exceedances::correlation_length`] at a percentile that
-    /// is well known.
-    ///
-    /// Consecutive values of a queue near saturation are correlated, and the high ones come in a few long clusters.
-    /// The share above the percentile is a mean, so its interval is that of [`from_batches`]: if the true share above
-    /// is `1 - p + m`, the percentile has rank `p + m` in this sample (Woodruff 1952). Percentiles by batch would not
-    /// work, because a batch that is short compared with a cluster has no meaningful 99th percentile.
-    ///
-    /// There is no interval if fewer than ten clusters are on the rarer side, or if it would end above the maximum.
-    /// Clusters have about the same length at all percentiles; it is estimated best in the middle, where clusters are
-    /// most frequent.
-    pub fn interval_ranks(&self, alike: f64) -> PercentileRanks {
-        let Self { p, values, .. } = *self;
-        let rarer = p.min(1.0 - p);
-        let error = turned(0.0, &self.residuals, self.variance);
-        let (low, high) = (p + error.low, p + error.high);
-        let enough = rarer * values / alike / MIN_CLUSTERS;
-        if enough >= 1.0 && low > 0.0 && high < 1.0 {
-            return PercentileRanks::Interval(low, high);
-        }
-        PercentileRanks::NeedsLongerSample((1.0 / enough).max((error.half_width() / rarer).powi(2)).max(1.1))
-    }
 }
 
 /// The correlation of each value with the next; `None` with fewer than three values, or if all are equal up to
@@ -194,27 +137,12 @@ pub fn lag1_autocorrelation(values: &[f64]) -> Option<f64> {
     Some(values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum::<f64>() / squares)
 }
 
-/// `value`, with the 95 % confidence interval of the mean of `batches`.
-///
-/// Batches of a queue near saturation are correlated and skewed, so plain batch means give intervals that are too
-/// narrow. As in Skart (Tafazzoli and Wilson 2011) the variance of the mean is multiplied by A = (1 + phi)/(1 - phi),
-/// where phi is the lag-1 correlation, as for an autoregression; and Student's t with k - 1 degrees of freedom is
-/// corrected for the skewness B of the batches (Johnson 1978, Willink 2005):
-///
-/// ```text
-/// b = B sqrt(A) / (6 sqrt k),    G(t) = (cbrt(1 + 6 b (t - b)) - 1) / (2 b)
-/// from  value - G(t) sqrt(A s^2 / k)  to  value - G(-t) sqrt(A s^2 / k)
-/// ```
-///
-/// If correlation extends further than in an autoregression, larger batches show it: the variance from batches of two
-/// and of four, treated as independent, is used if it is larger. Reducing the degrees of freedom too (t of k/A batches)
-/// was tried: for ten uncorrelated parts, phi exceeds one half by chance in 5 % of cases, and the intervals become
-/// fifty times too wide.
+/// `value`, with the 95 % confidence interval of the mean of `batches`; see [`ratio`].
 fn skart_interval(value: f64, batches: &[f64]) -> Estimate {
     turned(value, batches, variance_of_correlated_mean(batches))
 }
 
-/// The variance of the mean of batches that may be correlated; see [`skart_interval`].
+/// The variance of the mean of batches that may be correlated; see [`ratio`].
 fn variance_of_correlated_mean(batches: &[f64]) -> f64 {
     let merged = |size: &usize| -> Vec<f64> {
         batches.chunks(*size).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
@@ -224,7 +152,7 @@ fn variance_of_correlated_mean(batches: &[f64]) -> f64 {
 }
 
 /// The variance of the mean of independent values.
-fn variance_of_mean(values: &[f64]) -> f64 {
+pub(crate) fn variance_of_mean(values: &[f64]) -> f64 {
     let k = values.len() as f64;
     let mean = values.iter().sum::<f64>() / k;
     values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (k - 1.0) / k
@@ -260,13 +188,13 @@ fn inflation(values: &[f64]) -> f64 {
     (1.0 + phi) / (1.0 - phi)
 }
 
-/// The effective sample size: the number of values over A, see [`from_batches`].
+/// The effective sample size: the number of values over A, see [`ratio`].
 pub fn effective_sample_size(values: &[f64]) -> f64 {
     values.len() as f64 / inflation(values)
 }
 
 /// The 97.5th percentile of Student's t for a sample of `n`, which need not be an integer.
-fn t_975(n: f64) -> f64 {
+pub(crate) fn t_975(n: f64) -> f64 {
     StudentsT::new(0.0, 1.0, n - 1.0).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
@@ -311,7 +239,7 @@ mod tests {
             let r = ratio(&pairs);
             ratios += usize::from(r.low < 0.5 && 0.5 < r.high);
             let means: Vec<f64> = pairs.iter().map(|(n, d)| n / d).collect();
-            let q = from_batches(means.iter().sum::<f64>() / 20.0, &means);
+            let q = skart_interval(means.iter().sum::<f64>() / 20.0, &means);
             quantiles += usize::from(q.low < 0.5 && 0.5 < q.high);
         }
         assert!((1860..1940).contains(&ratios) && ratios == quantiles, "{ratios} and {quantiles} of 2000");
@@ -324,7 +252,7 @@ mod tests {
         let (mut held, mut widest): (usize, f64) = (0, 0.0);
         for _ in 0..4000 {
             let parts: Vec<f64> = (0..10).map(|_| noise() + noise() + noise()).collect();
-            let found = from_batches(parts.iter().sum::<f64>() / 10.0, &parts);
+            let found = skart_interval(parts.iter().sum::<f64>() / 10.0, &parts);
             held += usize::from(found.low < 1.5 && 1.5 < found.high);
             widest = widest.max(found.half_width() / (t_975(10.0) * variance_of_mean(&parts).sqrt()));
         }

@@ -242,6 +242,14 @@ impl<T: Integer> Sorted<T> {
         found.or(self.max())
     }
 
+    /// Number of values above `value`; in a histogram, of bins with their middle above it.
+    pub fn above(&self, value: T) -> u64 {
+        match &self.kept {
+            Kept::Whole(values) => (values.len() - values.partition_point(|x| *x <= value)) as u64,
+            Kept::Cells(_) => self.ascending().filter(|(middle, _)| *middle > value).map(|(_, count)| count).sum(),
+        }
+    }
+
     /// The nearest possible value.
     fn near(&self, value: i128) -> Option<T> {
         let (min, max) = self.ends?;

@@ -11,8 +11,8 @@ use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
 use offered_schedule::{Flows, Scenarios};
 use offered_stats::groups::{Groups, SortedGroups};
-use offered_stats::steady_state::{Estimate, from_batches, ratio};
-use offered_stats::summary::quantile_at;
+use offered_stats::percentile::{self, BatchedValues, PercentileInterval, SortedBatches};
+use offered_stats::steady_state::{Estimate, ratio};
 use offered_stats::values::Sorted;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 use offered_workload::{Goodput, Group, failed_checks};
@@ -22,8 +22,8 @@ use crate::scenarios::recording_of;
 use crate::token_metrics;
 use crate::verdict::{TimeStats, Verdict, Window};
 
-/// Number of equal parts of the measured time. They are treated as independent for the confidence intervals.
-const PARTS: usize = 10;
+/// Number of equal parts of the measured time, which are the batches of the confidence intervals.
+const PARTS: usize = percentile::BATCHES;
 
 /// The requests of one run that are scheduled in the measured time [`from`, `to`).
 #[derive(Clone)]
@@ -169,9 +169,9 @@ impl<'a> Measurements<'a> {
     /// The value of a metric with its 95 % confidence interval, in seconds, per second, or as a fraction; `None` if
     /// nothing was measured.
     ///
-    /// Confidence intervals use batch means: Student's t over [`PARTS`] parts of the time. The interval is infinite if
-    /// a part has too few values for the percentile, if the metric is a maximum, or if it would include negative values
-    /// of a positive metric. The interval of the CoV is that of the verdict.
+    /// Confidence intervals come from [`percentile::BATCHES`] parts of the time: of means by [`ratio`], of percentiles by
+    /// [`percentile::interval`]. The interval is infinite if the values are too few for the percentile, if the metric is a
+    /// maximum, or if it would include negative values of a positive metric. The interval of the CoV is that of the verdict.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -454,10 +454,15 @@ fn time_or_never(outcome: Outcome, time: Option<Difference>) -> Option<Differenc
 }
 
 /// Collects times by part.
-#[derive(Default)]
 struct BatchedTimesBuilder {
     finite: Groups<i64>,
     infinite: [u64; PARTS],
+}
+
+impl Default for BatchedTimesBuilder {
+    fn default() -> Self {
+        Self { finite: Groups::default(), infinite: [0; PARTS] }
+    }
 }
 
 impl BatchedTimesBuilder {
@@ -475,8 +480,13 @@ impl BatchedTimesBuilder {
 }
 
 /// The number of failed requests and of all requests, by part.
-#[derive(Default)]
 struct FailureRate([(f64, f64); PARTS]);
+
+impl Default for FailureRate {
+    fn default() -> Self {
+        Self([(0.0, 0.0); PARTS])
+    }
+}
 
 impl FailureRate {
     fn add(&mut self, part: usize, outcome: Outcome) {
@@ -537,30 +547,29 @@ impl BatchedTimes {
                 drop_uninformative_interval(ratio(&sums.collect::<Vec<_>>()))
             }
             Statistic::Max => without_interval(largest as f64 / 1e9),
-            Statistic::Percentile(percent) => {
-                let p = percent / 100.0;
-                let value = quantile(Some(self.finite()), self.infinite.iter().sum(), p)?;
-                // With fewer values the percentile is their minimum or maximum.
-                let enough = |n: u64| n as f64 * p.min(1.0 - p) >= 1.0;
-                if !parts().all(|(came, never)| enough(came.map_or(0, Sorted::len) + never)) {
-                    return Some(without_interval(value));
+            Statistic::Percentile(percent) => match self.interval(percent) {
+                (value, PercentileInterval::Known(low, high)) if high.is_finite() => {
+                    Estimate { value: value / 1e9, low: low / 1e9, high: high / 1e9 }
                 }
-                let each: Vec<f64> = parts().filter_map(|(came, never)| quantile(came, never, p)).collect();
-                if each.iter().any(|value| value.is_infinite()) {
-                    return Some(without_interval(value));
-                }
-                drop_uninformative_interval(from_batches(value, &each))
-            }
+                (value, _) => without_interval(value / 1e9),
+            },
         })
     }
-}
 
-/// The quantile in seconds of these times and of `never` infinite ones; infinite if it is one of the latter. The rank
-/// is that of [`offered_stats::summary::quantile_at`].
-fn quantile(came: Option<&Sorted<i64>>, never: u64, p: f64) -> Option<f64> {
-    let back = came.map_or(0, Sorted::len);
-    let rank = (back + never > 0).then(|| quantile_at(back + never, p))?;
-    Some(if rank < back { came?.at(rank)? as f64 / 1e9 } else { f64::INFINITY })
+    /// The approximate number of times from which a percentile has an interval; `None` if it has one, or without a single
+    /// value.
+    pub fn times_needed(&self, percent: f64) -> Option<u64> {
+        match (!self.is_empty()).then(|| self.interval(percent))? {
+            (_, PercentileInterval::NeedsLongerSample(times)) => Some((times * self.len() as f64).ceil() as u64),
+            _ => None,
+        }
+    }
+
+    /// A percentile and its interval in nanoseconds.
+    fn interval(&self, percent: f64) -> (f64, PercentileInterval) {
+        let (batched, p) = (SortedBatches { finite: &self.finite, infinite: &self.infinite }, percent / 100.0);
+        (batched.quantile(p), percentile::interval(&batched, p))
+    }
 }
 
 /// An estimate with an unknown (infinite) interval.

@@ -5,7 +5,8 @@ use std::io;
 use offered_base::Difference;
 use offered_events::Event;
 use offered_stats::groups::{Groups, SortedGroups};
-use offered_stats::steady_state::{Estimate, from_batches, ratio};
+use offered_stats::percentile::{self, BATCHES, PercentileInterval, SortedBatches};
+use offered_stats::steady_state::{Estimate, ratio};
 use offered_stats::values::Sorted;
 use offered_verify::{self as verify, Scope};
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,6 @@ const PER_NINE: u32 = 20;
 const NINES: u32 = 5;
 /// Bins of the density per decade.
 const PER_DECADE: i32 = 20;
-/// Number of batches for confidence intervals: consecutive times are correlated, batches hardly.
-const BATCHES: usize = 10;
 
 /// The distribution of a time, in ms. Percentiles are observed values, as in the tables of the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,7 +26,7 @@ pub struct TimeDistribution {
     pub n: u64,
     /// Mean.
     pub mean_ms: f64,
-    /// 95 % interval of the mean, from ten batches; `None` if the run is too short.
+    /// 95 % interval of the mean, from 60 batches; `None` if the run is too short.
     pub mean_interval_ms: Option<ConfidenceInterval>,
     /// Sample standard deviation.
     pub sdev_ms: f64,
@@ -39,7 +38,7 @@ pub struct TimeDistribution {
     pub p90_ms: f64,
     /// 95th percentile.
     pub p95_ms: f64,
-    /// 95 % interval of the 95th percentile, from ten batches; `None` if the run is too short.
+    /// 95 % interval of the 95th percentile, from 60 batches; `None` if the run is too short.
     pub p95_interval_ms: Option<ConfidenceInterval>,
     /// 99th percentile.
     pub p99_ms: f64,
@@ -101,19 +100,25 @@ impl TimeDistribution {
         let all = parts.all();
         let row = all.summary(1e6)?;
         let each: Vec<&Sorted<i64>> = (0..BATCHES).filter_map(|part| parts.group(part)).collect();
-        let full = each.len() == BATCHES && each.iter().all(|part| !part.is_empty());
+        let enough = row.n >= 2 * BATCHES;
         let sums: Vec<_> = each.iter().map(|part| (part.moments().sum as f64 / 1e6, part.len() as f64)).collect();
-        let p95s: Vec<f64> = each.iter().filter_map(|part| Some(part.quantile(0.95)? as f64 / 1e6)).collect();
+        let batched = SortedBatches { finite: parts, infinite: &[0; BATCHES] };
+        let p95_interval_ms = match percentile::interval(&batched, 0.95) {
+            PercentileInterval::Known(low, high) if low >= 0.0 => {
+                Some(ConfidenceInterval { low: low / 1e6, high: high / 1e6 })
+            }
+            _ => None,
+        };
         Some(Self {
             n: row.n as u64,
             mean_ms: row.mean,
-            mean_interval_ms: full.then(|| ratio(&sums)).and_then(ConfidenceInterval::of),
+            mean_interval_ms: enough.then(|| ratio(&sums)).and_then(ConfidenceInterval::of),
             sdev_ms: row.sdev,
             cov: row.cov,
             p50_ms: row.median,
             p90_ms: row.p90,
             p95_ms: row.p95,
-            p95_interval_ms: full.then(|| from_batches(row.p95, &p95s)).and_then(ConfidenceInterval::of),
+            p95_interval_ms,
             p99_ms: row.p99,
             p999_ms: row.p999,
             max_ms: row.max,

@@ -40,7 +40,7 @@ pub(super) fn sections(report: &Report) -> [Section; 2] {
         id: "curves".into(),
         level: 2,
         title: "Load, setup and throughput of the runs".into(),
-        intro: "Intervals are 95 %, from ten parts of each run; where they overlap widely, the difference may be random.",
+        intro: "Intervals are 95 %, from 60 parts of each run; where they overlap widely, the difference may be random.",
         book_page: Some("guides/report.md"),
         folded: true,
         blocks: rest,
