@@ -6,6 +6,7 @@ use std::sync::Arc;
 use offered_base::{InvalidValue, Nanos};
 use offered_schedule::flow::{Branches, Flow, Flows, Step};
 use offered_schedule::{Length, Scenario, Scenarios, Sessions};
+use offered_workload::condition::Condition;
 use offered_workload::{Draft, Request, Workload};
 
 use crate::plan::{Plan, unique_name};
@@ -17,6 +18,7 @@ struct Parts {
     requests: Vec<Request>,
     flows: Vec<Flow>,
     steps: Vec<Step>,
+    conditions: Vec<Condition>,
 }
 
 /// A scenario without the flows of the other ones.
@@ -82,13 +84,13 @@ impl Plan {
             }
         }
         let Some(whole) = whole else { return wrong("no plans") };
-        let Parts { requests, flows, steps } = parts;
+        let Parts { requests, flows, steps, conditions } = parts;
         let flows = if flows.is_empty() { None } else { Some(Flows::new(flows, steps)?) };
         let scenarios = all.into_iter().map(|part| part.scenario(&requests, flows.as_ref()));
         let scenarios = Scenarios::new(scenarios.collect::<Result<_, _>>()?, flows.clone().map(Arc::new))?;
         let duration = scenarios.end();
         let sessions = Sessions::Scenarios(scenarios);
-        Workload::new(Draft { requests, sessions, duration, skip_first: Nanos::ZERO, ..whole })
+        Workload::new(Draft { requests, conditions, sessions, duration, skip_first: Nanos::ZERO, ..whole })
     }
 }
 
@@ -111,7 +113,12 @@ impl Parts {
                     .next
                     .weights()
                     .map(|(to, weight)| Ok((to.map(|to| number(usize::from(to) + steps)).transpose()?, weight)));
+                let mut rules = step.rules.clone();
+                for condition in rules.only_if.iter_mut().chain(&mut rules.until) {
+                    condition.number = number(usize::from(condition.number) + self.conditions.len())?;
+                }
                 self.steps.push(Step {
+                    rules,
                     flow: number(usize::from(step.flow) + flows)?,
                     request: number(usize::from(step.request) + requests)?,
                     next: Branches::new(ways.collect::<Result<Vec<_>, InvalidValue>>()?),
@@ -119,6 +126,7 @@ impl Parts {
                 });
             }
         }
+        self.conditions.extend(draft.conditions);
         let name = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
         Ok(Part {
             name,
