@@ -1,6 +1,8 @@
 //! What JMeter puts on the wire for a sampler: method, path, Content-Type and body. The recording of real JMeter 5.6.3 by `tests/wire`
 //! has the same rows.
 
+use offered_workload::script::Which;
+
 use super::semantics::{element, has, paths, sampler, under};
 use super::*;
 
