@@ -228,6 +228,26 @@ pub(crate) fn form_encode(said: &str) -> String {
     encoded
 }
 
+/// Decodes a form-encoded text as Java's `URLDecoder` does; `None` if it is not valid.
+pub(crate) fn form_decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, others @ ..] = rest {
+        rest = others;
+        match first {
+            b'%' => {
+                let digits = std::str::from_utf8(others.get(..2)?).ok()?;
+                bytes.push(u8::from_str_radix(digits, 16).ok()?);
+                rest = &others[2..];
+            }
+            b'+' => bytes.push(b' '),
+            first => bytes.push(*first),
+        }
+    }
+    // Java replaces invalid UTF-8.
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Whether the name is an HTTP token and the value contains no control characters.
 pub(crate) fn is_valid_header(name: &str, value: &Text) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);

@@ -4,6 +4,8 @@
 //! preceding step. If the transitions of a step have different waits, the step is duplicated for each wait and the
 //! choice is made one request earlier. The sequence of requests and waits keeps its distribution.
 
+use offered_workload::condition::Condition;
+
 use crate::delay::Delay;
 use crate::plan::{Flow, Step, unique_name};
 
@@ -31,6 +33,10 @@ pub(crate) enum Action {
     Repeat(u32, Box<Action>),
     /// The action, only in the first pass of the enclosing loop.
     FirstPass(Box<Action>),
+    /// The action, only if the condition holds.
+    If(Condition, Box<Action>),
+    /// A request (an index) with the wait before it, again and again until the condition holds; at most this number of times.
+    Until(Condition, u32, usize, Delay),
 }
 
 impl Action {
@@ -43,25 +49,28 @@ impl Action {
             Self::Choice(actions) => actions.iter().fold(0, |sum, (_, action)| sum.saturating_add(action.size())),
             Self::Repeat(_, action) if matches!(**action, Self::Request(..)) => 2,
             Self::Repeat(times, action) => action.size().saturating_mul(*times as usize),
-            Self::FirstPass(action) => action.size(),
+            Self::FirstPass(action) | Self::If(_, action) => action.size(),
+            Self::Until(..) => 1,
         }
     }
 
     /// Indices of the requests, once for each occurrence in the plan (loops are not unrolled).
     pub(crate) fn requests(&self) -> Vec<usize> {
         match self {
-            Self::Request(request, _) => vec![*request],
+            Self::Request(request, _) | Self::Until(_, _, request, _) => vec![*request],
             Self::Pause(_) => Vec::new(),
             Self::Sequence(actions) => actions.iter().flat_map(Self::requests).collect(),
             Self::Choice(actions) => actions.iter().flat_map(|(_, action)| action.requests()).collect(),
-            Self::Repeat(_, action) | Self::FirstPass(action) => action.requests(),
+            Self::Repeat(_, action) | Self::FirstPass(action) | Self::If(_, action) => action.requests(),
         }
     }
 
     /// Removes the requests that are not `kept`; their waits stay.
     pub(crate) fn retain_requests(self, kept: &impl Fn(usize) -> bool) -> Self {
         match self {
-            Self::Request(request, before) if !kept(request) => Self::Pause(before),
+            Self::Request(request, before) | Self::Until(_, _, request, before) if !kept(request) => {
+                Self::Pause(before)
+            }
             Self::Sequence(actions) => {
                 Self::Sequence(actions.into_iter().map(|action| action.retain_requests(kept)).collect())
             }
@@ -70,6 +79,7 @@ impl Action {
             ),
             Self::Repeat(times, action) => Self::Repeat(times, Box::new(action.retain_requests(kept))),
             Self::FirstPass(action) => Self::FirstPass(Box::new(action.retain_requests(kept))),
+            Self::If(condition, action) => Self::If(condition, Box::new(action.retain_requests(kept))),
             action => action,
         }
     }
@@ -83,6 +93,7 @@ impl Action {
                 actions.into_iter().map(|(weight, action)| (weight, action.expand_first_passes())).collect(),
             ),
             Self::FirstPass(action) => action.expand_first_passes(),
+            Self::If(condition, action) => Self::If(condition, Box::new(action.expand_first_passes())),
             Self::Repeat(times, action) if times > 1 => match *action {
                 Self::Sequence(actions) if actions.iter().any(|action| matches!(action, Self::FirstPass(_))) => {
                     let later = actions.iter().filter(|action| !matches!(action, Self::FirstPass(_))).cloned();
@@ -111,6 +122,8 @@ struct ChainStep {
     repeat: u32,
     think: Delay,
     next: Vec<(Option<usize>, f64)>,
+    only_if: Option<Condition>,
+    until: Option<Condition>,
 }
 
 /// The chain of steps of an [`Action`].
@@ -165,10 +178,24 @@ impl Chain {
         if requests * flows > MAX_REQUESTS { Err(TooLong) } else { Ok(chain) }
     }
 
+    /// Removes the condition of the first request of an iteration, which a flow cannot have, from all requests that it decides about.
+    /// Returns whether there was one.
+    pub(crate) fn drop_first_condition(&mut self) -> bool {
+        let first: Vec<Condition> =
+            self.entry.iter().filter_map(|(step, _)| self.steps[*step].only_if.clone()).collect();
+        for step in &mut self.steps {
+            step.only_if = step.only_if.take().filter(|condition| !first.contains(condition));
+        }
+        !first.is_empty()
+    }
+
     /// The weight of each request if every iteration is a single request, so that no flows are needed; else `None`.
     pub(crate) fn weights(&self, requests: usize) -> Option<Vec<f64>> {
         let single = |step: &ChainStep| {
-            step.repeat == 1 && step.think == self.steps[0].think && step.next.iter().all(|(to, _)| to.is_none())
+            step.repeat == 1
+                && step.only_if.is_none()
+                && step.think == self.steps[0].think
+                && step.next.iter().all(|(to, _)| to.is_none())
         };
         let mut weights = vec![0.0; requests];
         for (step, weight) in &self.entry {
@@ -225,7 +252,8 @@ impl Chain {
                 let think = step.think.distribution().0;
                 let next = step.next.iter().map(|(to, p)| (to.map(|to| position(&order, to)), *p)).collect();
                 let (name, think) = (unique_name(&request, taken), (think != usual).then_some(think));
-                steps.push(Step { name, request, repeat: step.repeat, think, next });
+                let (only_if, until) = (step.only_if.clone(), step.until.clone());
+                steps.push(Step { name, request, repeat: step.repeat, think, only_if, until, next });
             }
             let name = unique_name(name, |name| flows.iter().any(|flow| flow.name == name));
             flows.push(Flow { name, weight: weight / self.nonempty_share, steps });
@@ -244,6 +272,8 @@ struct Builder {
     steps: Vec<ChainStep>,
     /// Number of transitions visited.
     transitions: usize,
+    /// The condition of the requests that are added.
+    only_if: Option<Condition>,
 }
 
 impl Builder {
@@ -277,6 +307,24 @@ impl Builder {
             },
             Action::Request(request, before) => self.add_request(*request, before, on)?,
             Action::FirstPass(action) => self.enter(action, on)?,
+            Action::If(condition, action) => {
+                let outer = self.only_if.replace(condition.clone());
+                let into = self.enter(action, on);
+                self.only_if = outer;
+                into?
+            }
+            Action::Until(condition, times, request, before) => {
+                let before_steps = self.steps.len();
+                let into = self.add_request(*request, before, on)?;
+                for step in &mut self.steps[before_steps..] {
+                    step.repeat = *times;
+                    step.until = Some(condition.clone());
+                    if before.mean() > 0.0 {
+                        step.think = before.clone();
+                    }
+                }
+                into
+            }
         };
         let transitions = merge(transitions);
         self.transitions += 1 + transitions.len();
@@ -305,7 +353,7 @@ impl Builder {
             let weight: f64 = transitions.iter().map(|transition| transition.weight).sum();
             let next = transitions.iter().map(|transition| (transition.to, transition.weight / weight)).collect();
             into.push(Transition { to: Some(self.steps.len()), weight, delay: Some(before.clone()) });
-            self.steps.push(ChainStep { request, repeat: 1, think, next });
+            self.steps.push(ChainStep { request, repeat: 1, think, next, only_if: self.only_if.clone(), until: None });
             if self.steps.len() > MAX_STEPS {
                 return Err(TooLong);
             }

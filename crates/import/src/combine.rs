@@ -6,6 +6,7 @@ use std::sync::Arc;
 use offered_base::{InvalidValue, Nanos};
 use offered_schedule::flow::{Flow, Flows, Step};
 use offered_schedule::{Length, Scenario, Scenarios, Sessions};
+use offered_workload::condition::Condition;
 use offered_workload::{Draft, Request, Workload};
 
 use crate::plan::{Plan, unique_name};
@@ -17,6 +18,7 @@ struct Parts {
     requests: Vec<Request>,
     flows: Vec<Flow>,
     steps: Vec<Step>,
+    conditions: Vec<Condition>,
 }
 
 /// A scenario without the flows of the other ones.
@@ -82,13 +84,13 @@ impl Plan {
             }
         }
         let Some(whole) = whole else { return wrong("no plans") };
-        let Parts { requests, flows, steps } = parts;
+        let Parts { requests, flows, steps, conditions } = parts;
         let flows = if flows.is_empty() { None } else { Some(Flows::new(flows, steps)?) };
         let scenarios = all.into_iter().map(|part| part.scenario(&requests, flows.as_ref()));
         let scenarios = Scenarios::new(scenarios.collect::<Result<_, _>>()?, flows.clone().map(Arc::new))?;
         let duration = scenarios.end();
         let sessions = Sessions::Scenarios(scenarios);
-        Workload::new(Draft { requests, sessions, duration, skip_first: Nanos::ZERO, ..whole })
+        Workload::new(Draft { requests, conditions, sessions, duration, skip_first: Nanos::ZERO, ..whole })
     }
 }
 
@@ -108,10 +110,15 @@ impl Parts {
             }
             for step in own.steps() {
                 let request = number(usize::from(step.request) + requests)?;
-                self.steps
-                    .push(Step { request, ..step.shifted(number(usize::from(step.flow) + flows)?, number(steps)?) });
+                let shifted = step.shifted(number(usize::from(step.flow) + flows)?, number(steps)?);
+                let mut step = Step { request, ..shifted };
+                for condition in step.rules.only_if.iter_mut().chain(&mut step.rules.until) {
+                    condition.number = number(usize::from(condition.number) + self.conditions.len())?;
+                }
+                self.steps.push(step);
             }
         }
+        self.conditions.extend(draft.conditions);
         let name = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
         Ok(Part {
             name,

@@ -1,6 +1,7 @@
 //! Reads curl commands, typed by hand or copied from a browser.
 
 mod options;
+mod url;
 
 use offered_base::Nanos;
 use offered_workload::script::{Auth, Body, Part, Per};
@@ -14,7 +15,7 @@ use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, d
 use crate::shell::{self, Command, Word};
 use crate::text::{self, Text};
 use crate::{Error, ImportOptions};
-use options::takes_value;
+use options::{takes_value, time};
 
 /// Maximum number of redirects that curl follows with `-L`.
 const REDIRECTS: u32 = 50;
@@ -83,7 +84,7 @@ struct CommandOptions {
     without: Vec<String>,
     data: Vec<Data>,
     query: Vec<Text>,
-    /// Options without a value that change the request: `--json`, `--get`, `--head`, `--globoff`.
+    /// Options without a value that change the request, such as `--json`.
     flags: Vec<&'static str>,
     parts: Vec<Part>,
     upload: Option<String>,
@@ -116,6 +117,8 @@ struct Reader {
     assigned: Vec<(String, Text)>,
     variables: Vec<Variable>,
     requests: Vec<PlannedRequest>,
+    /// For each request, the names of the headers that its command removes.
+    omitted: Vec<Vec<String>>,
     notes: Vec<Note>,
 }
 
@@ -254,6 +257,7 @@ impl Reader {
             "--get" => command.flags.push("--get"),
             "--head" => command.flags.push("--head"),
             "--globoff" => command.flags.push("--globoff"),
+            "--path-as-is" => command.flags.push("--path-as-is"),
             "--upload-file" => command.upload = Some(shown),
             "--location" | "--location-trusted" => self.follows = true,
             "--max-redirs" => self.max_redirects(line, written, &shown),
@@ -291,12 +295,6 @@ impl Reader {
             let rest = rest.skip_bytes(rest.leading_literal().len() - rest.leading_literal().trim_start().len());
             let name = name.to_display().trim().to_owned();
             if rest.is_empty() {
-                if ["accept", "user-agent"].contains(&name.to_ascii_lowercase().as_str()) {
-                    let message = format!(
-                        "-H {name}: removes the header; here the default of the generator is sent, unless you set another value"
-                    );
-                    self.note(line, "", message);
-                }
                 command.without.push(name);
             } else {
                 command.headers.push((name, rest));
@@ -351,7 +349,7 @@ impl Reader {
                     None => self.note(line, "", format!("-F {shown}: `{}` not translated", more.trim())),
                 }
             }
-            command.parts.push(body::upload(&name, file, media_type));
+            command.parts.push(body::upload(&name, file, media_type.or(url::media_type(file))));
         } else if special && let Some((value, kind)) = content.as_literal().and_then(|value| value.split_once(";type="))
         {
             command.parts.push(body::field(&name, &Text::from(value), Some(kind)));
@@ -395,7 +393,7 @@ impl Reader {
         }
         for (line, url) in urls {
             let element = format!("`{}`", url.to_display().chars().take(100).collect::<String>());
-            if !command.has("--globoff") && url.as_literal().is_some_and(is_glob) {
+            if !command.has("--globoff") && url.as_literal().is_some_and(url::is_glob) {
                 self.note(
                     line,
                     &element,
@@ -417,6 +415,8 @@ impl Reader {
                 server = Server::Known(format!("unix:{socket}:/"));
             }
             let mut request = self.request(&command, line, path);
+            request.auth = request.auth.or_else(|| url::credentials(&url));
+            self.omitted.push(command.without.clone());
             request.name = default_name(&request);
             self.requests.push(PlannedRequest { line, element, server, request });
         }
@@ -424,6 +424,7 @@ impl Reader {
 
     fn request(&mut self, command: &CommandOptions, line: usize, path: Text) -> Request {
         let path = path.split_once('#').map_or(path, |(before, _)| before);
+        let path = if command.has("--path-as-is") { path } else { url::without_dots(&path) };
         let mut request = Request::new("get", encode_path(command.target.as_ref().unwrap_or(&path)));
         for (name, value) in &command.headers {
             if !request.add_header(name, value.clone()) {
@@ -478,6 +479,11 @@ impl Reader {
             otherwise("Accept", "application/json");
         }
         request.headers.retain(|(name, _)| !command.without.iter().any(|without| without.eq_ignore_ascii_case(name)));
+        if command.upload.is_some() {
+            self.note(line, "", "curl may send Expect: 100-continue before an upload; here it is not sent");
+        } else if body == Body::None && ["post", "put", "patch"].contains(&request.method.as_str()) {
+            self.note(line, "", "curl sends no Content-Length without a body; here it is 0");
+        }
         request.body = body;
         request.auth.clone_from(&command.auth);
         request
@@ -532,10 +538,27 @@ impl Reader {
         known
     }
 
-    fn into_request_list(self) -> RequestList {
+    /// The headers of the generator itself that the commands remove.
+    fn omit_headers(&mut self) -> Vec<String> {
+        let mut omit = Vec::new();
+        for name in Target::OWN_HEADERS {
+            let removed =
+                self.omitted.iter().filter(|names| names.iter().any(|one| one.eq_ignore_ascii_case(name))).count();
+            if removed == self.omitted.len() {
+                omit.push(name.to_owned());
+            } else if removed > 0 {
+                self.note(0, "", format!("only some commands remove the header {name}; here all requests without it send the generator's own"));
+            }
+        }
+        omit
+    }
+
+    fn into_request_list(mut self) -> RequestList {
+        let omit = self.omit_headers();
         let followed = self.max_redirects.unwrap_or(REDIRECTS);
         let mut target = default_target()
             .with_cookies(self.cookies)
+            .with_omit_headers(omit)
             .with_redirects(if self.follows { followed } else { 0 })
             .with_tls(self.tls)
             .with_protocol(self.protocol)
@@ -571,16 +594,4 @@ fn assignment(word: &Word) -> Option<(String, Text)> {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && !name.starts_with(|c: char| c.is_ascii_digit());
     fit.then(|| (name.to_owned(), word.text.skip_bytes(at + 1)))
-}
-
-/// Whether a URL contains `{a,b}` or `[1-9]`; brackets of an IPv6 address do not count.
-fn is_glob(url: &str) -> bool {
-    let path = url.find(']').filter(|_| url.contains("://[")).map_or(url, |end| &url[end..]);
-    path.contains('{') || path.contains('[')
-}
-
-/// Parses a time limit in seconds; `None` below a millisecond, curl's resolution, where curl sets no limit.
-fn time(secs: &str) -> Option<Nanos> {
-    let secs = secs.trim().parse::<f64>().ok().filter(|secs| *secs >= 1e-3)?;
-    Some(Nanos::from_secs_f64(secs.min(1e6)))
 }

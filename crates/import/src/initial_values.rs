@@ -3,11 +3,12 @@
 use std::collections::{HashSet, VecDeque};
 
 use offered_workload::Template;
+use offered_workload::condition::Subject;
 use offered_workload::script::{Auth, Body, Content, IfMissing};
 
 use crate::note::Note;
-use crate::plan::{Plan, Request, Variable};
-use crate::text::Text;
+use crate::plan::{Plan, Request, Step, Variable};
+use crate::text::{self, Text};
 
 /// Removes unused variables. If a flow can use an extracted variable before it is extracted, the variable gets the
 /// initial value `otherwise` and a note at `line`.
@@ -18,6 +19,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         .flat_map(variables_of)
         .chain(plan.target.headers().iter().flat_map(|(_, value)| names(value)))
         .chain(plan.target.auth().into_iter().flat_map(auth_variables))
+        .chain(plan.flows.iter().flat_map(|flow| &flow.steps).flat_map(condition_variables))
         .collect();
     plan.variables.retain(|variable| used.contains(&variable.name));
     let extracted: HashSet<&str> =
@@ -34,6 +36,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
             kept.push(name);
         } else if !known
             && !["session", "sequence"].contains(&name.as_str())
+            && !text::is_now(name)
             && (!extracted.contains(name.as_str()) || used_before_extraction(plan, name))
         {
             early.push(name.clone());
@@ -52,6 +55,16 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         });
         plan.variables.push(Variable::constant(name, value));
     }
+}
+
+/// Names of the variables that the conditions of a step use.
+fn condition_variables(step: &Step) -> Vec<String> {
+    let conditions = [&step.only_if, &step.until].into_iter().flatten();
+    let values = conditions.filter_map(|condition| match &condition.subject {
+        Subject::Value(value, _) => Some(value),
+        _ => None,
+    });
+    values.flat_map(names).collect()
 }
 
 /// Names of the variables that a request uses.

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod auth;
+mod condition;
 mod controller;
 mod csv_data;
 mod functions;
@@ -22,6 +23,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
+use offered_workload::script::OnFailure;
 use offered_workload::{Reuse, Target, Url};
 
 use controller::Scope;
@@ -42,6 +44,9 @@ use crate::{Error, ImportOptions};
 /// Maximum number of redirects that `JMeter` follows.
 const REDIRECTS: u32 = 20;
 
+/// Maximum number of elements in all iterations of a group that are written out.
+const MAX_UNROLLED: usize = 500;
+
 /// Maximum number of thread groups.
 const MAX_GROUPS: usize = 100;
 
@@ -56,8 +61,16 @@ struct Reader<'e, 'g> {
     requests: Vec<SamplerRequest>,
     /// Whether each thread runs a single iteration.
     single_round: bool,
+    /// What a thread does after a failed request.
+    on_failure: OnFailure,
+    /// Whether a thread is the same user in its next iteration.
+    same_user: bool,
+    /// If cookies are cleared at each iteration, the note for users who keep them.
+    clears_cookies: Option<Note>,
     /// Whether the nearest controller is a finite loop.
     in_loop: bool,
+    /// Whether an enclosing controller has a condition.
+    in_condition: bool,
     /// Lines of the throughput timers that control the whole group.
     throttles: Vec<usize>,
     /// Nesting depth of module controllers.
@@ -84,6 +97,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
     let groups = plan.children.iter().filter(runs).filter(loads).count();
     let mut variables = Variables::new(*options);
     variables.groups = groups;
+    variables.apply_preset();
     for node in &top {
         variables.collect(node, None);
     }
@@ -107,7 +121,11 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
             notes: Vec::new(),
             requests: Vec::new(),
             single_round: false,
+            on_failure: group::on_failure(group),
+            same_user: group.element.text_of("ThreadGroup.same_user_on_next_iteration") != "false",
+            clears_cookies: None,
             in_loop: false,
+            in_condition: false,
             throttles: Vec::new(),
             module_depth: 0,
             module_targets: Vec::new(),
@@ -207,7 +225,12 @@ impl<'e> Reader<'e, '_> {
     fn resolve(&mut self, node: &Node, text: &str) -> Text {
         let (resolved, unknown) = self.variables.resolve(text);
         for unknown in unknown {
-            self.note(node, format!("`{unknown}` has no known value and is sent unchanged; set it under [variables]"));
+            let name = unknown.trim_start_matches("${").trim_end_matches('}');
+            let fix = match name.starts_with("__") {
+                true => "replace it in the plan".to_owned(),
+                false => format!("import again with --set {name}=VALUE"),
+            };
+            self.note(node, format!("`{unknown}` has no known value and is sent unchanged; {fix}"));
         }
         resolved
     }
@@ -246,7 +269,12 @@ impl<'e> Reader<'e, '_> {
                 self.throttles.push(timer.element.line);
             }
         }
+        let rounds = if threads && throttle.is_none() { self.unrolled_rounds(group) } else { 1 };
+        // A single iteration contains all of them.
+        self.single_round |= rounds > 1;
+        self.in_loop = rounds > 1;
         let action = Action::Sequence(self.actions(&group.children, &outer));
+        let action = if rounds > 1 { Action::Repeat(rounds, Box::new(action)) } else { action };
         let too_long = || Error::Line {
             file: self.file.to_owned(),
             line: group.element.line,
@@ -260,28 +288,17 @@ impl<'e> Reader<'e, '_> {
         let (url, included) = self.choose_server(&action)?;
         let action = action.retain_requests(&|request| included[request]);
         let again = threads && !self.single_round;
-        let chain = Chain::build(&action.expand_first_passes(), again).map_err(|_| too_long())?;
+        let mut chain = Chain::build(&action.expand_first_passes(), again).map_err(|_| too_long())?;
+        if chain.drop_first_condition() {
+            self.note(group, "begins an iteration with a condition, which a workload cannot examine before the first request; here it always holds");
+        }
         if chain.requests().is_empty() {
             return Ok(None);
         }
         if chain.means().1 > 0.0 && throttle.is_some() {
             throttle = None;
         }
-        for node in &plan.children {
-            match group::kind(node) {
-                Some(_) if group::phase(node) == group::phase(group) => {}
-                Some(_) => {
-                    let when = match group::phase(node) {
-                        Phase::Setup => "before the load",
-                        Phase::Teardown => "after the load",
-                        Phase::Load => "as the load",
-                    };
-                    self.note(node, format!("runs {when}; translated as a separate workload"));
-                }
-                None if self.module_targets.contains(&node.element.line) => {}
-                None => self.note_untranslated(node),
-            }
-        }
+        self.note_beside(group);
         if throttle.is_none() {
             let lines = std::mem::take(&mut self.throttles);
             for timer in plan.children.iter().chain(&group.children) {
@@ -310,6 +327,37 @@ impl<'e> Reader<'e, '_> {
         }
         let load = self.arrivals(group, &chain, throttle);
         Ok(Some(self.plan(group, name, url, &chain, load)))
+    }
+
+    /// Notes the elements beside `group`.
+    fn note_beside(&mut self, group: &Node<'e>) {
+        let plan = self.plan;
+        for node in &plan.children {
+            match group::kind(node) {
+                Some(_) if group::phase(node) == group::phase(group) => {}
+                Some(_) => {
+                    let when = match group::phase(node) {
+                        Phase::Setup => "before the load",
+                        Phase::Teardown => "after the load",
+                        Phase::Load => "as the load",
+                    };
+                    self.note(node, format!("runs {when}; translated as a separate workload"));
+                }
+                None if self.module_targets.contains(&node.element.line) => {}
+                None => self.note_untranslated(node),
+            }
+        }
+    }
+
+    /// Number of iterations that are written out as one, because a once only controller is run in the first of them; 1 for none.
+    fn unrolled_rounds(&mut self, group: &Node<'e>) -> u32 {
+        fn size(node: &Node) -> usize {
+            1 + node.children.iter().map(size).sum::<usize>()
+        }
+        let rounds = self.loops_of(group);
+        let once = group.children.iter().any(|node| node.class() == "OnceOnlyController");
+        let fits = rounds > 1.0 && rounds * size(group) as f64 <= MAX_UNROLLED as f64;
+        if once && fits { rounds as u32 } else { 1 }
     }
 
     /// Chooses the target and the requests that go to it; notes the others.
@@ -341,6 +389,7 @@ impl<'e> Reader<'e, '_> {
                 auth: sampler.auth.clone(),
                 extract: sampler.extract.clone(),
                 check: sampler.check.clone(),
+                on_failure: self.on_failure,
                 ..Request::new(&sampler.method, sampler.path.clone())
             };
             let like = |other: &&Request| {
@@ -390,6 +439,7 @@ impl<'e> Reader<'e, '_> {
         let mut target = Target::new(url)
             .with_reuse(if keepalive { Reuse::PerSession } else { Reuse::Fresh })
             .with_cookies(first.clone().any(|sampler| sampler.cookies))
+            .with_omit_headers(vec!["Accept".to_owned()])
             .with_redirects(if follow > 0 { REDIRECTS } else { 0 });
         if let Some(time) = longest(|sampler| sampler.connect_timeout) {
             target = target.with_connect_timeout(time);

@@ -463,7 +463,15 @@ fn steps(path: &PathRequests, usual: &Delay, requests: &Requests, again: bool) -
         let name = unique_name(&request, |name| steps.iter().any(|step| step.name == name));
         let pause = if here == last && again { pause.plus(&path.initial_wait) } else { pause.clone() };
         let think = (pause.distribution() != usual.distribution()).then(|| pause.distribution().0);
-        steps.push(Step { name, request, repeat: 1, think, next: vec![((here < last).then_some(here + 1), 1.0)] });
+        steps.push(Step {
+            name,
+            request,
+            repeat: 1,
+            think,
+            only_if: None,
+            until: None,
+            next: vec![((here < last).then_some(here + 1), 1.0)],
+        });
     }
     steps
 }

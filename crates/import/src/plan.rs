@@ -5,6 +5,7 @@ use offered_distributions::Distribution;
 use offered_schedule::Count;
 use offered_schedule::arrivals::Process;
 use offered_schedule::{Pace, Stage, Visitor};
+use offered_workload::condition::Condition;
 use offered_workload::script::{AtEnd, Auth, Body, Check, CsvFormat, Extraction, OnFailure, Per};
 use offered_workload::{Sql, Target};
 
@@ -196,6 +197,10 @@ pub struct Step {
     pub repeat: u32,
     /// Think time after each request, if it differs from the default.
     pub think: Option<Distribution>,
+    /// The step is made only if this holds.
+    pub only_if: Option<Condition>,
+    /// The repetitions end as soon as this holds.
+    pub until: Option<Condition>,
     /// Next steps with their probabilities: an index into the flow's steps, or `None` to leave.
     pub next: Vec<(Option<usize>, f64)>,
 }

@@ -22,6 +22,9 @@ const MAX_VALUE_DEPTH: usize = 8;
 /// Maximum number of bytes substituted for variables in the whole collection.
 const MAX_SUBSTITUTED_BYTES: usize = 16 << 20;
 
+/// The headers that newman adds to every request (`postman-runtime`, `lib/requester/core.js`), besides a random Postman-Token.
+const SYSTEM_HEADERS: [(&str, &str); 2] = [("Accept-Encoding", "gzip, deflate, br"), ("Cache-Control", "no-cache")];
+
 /// Methods whose bodies Postman does not send by default.
 const BODYLESS_METHODS: [&str; 5] = ["get", "copy", "head", "purge", "unlock"];
 
@@ -139,12 +142,18 @@ impl<'d> Reader<'d> {
             "" => "get",
             method => method,
         };
+        let path = path.split_once('#').map_or(path, |(before, _)| before);
         let mut request = Request::new(method, encode_path(&path));
         request.name = match item.get("name").text() {
             "" => default_name(&request),
             called => called.to_owned(),
         };
         self.headers(source.get("header"), &element, &mut request);
+        for (name, value) in SYSTEM_HEADERS {
+            if request.header(name).is_none() {
+                request.add_header(name, Text::from(value));
+            }
+        }
         let prunes =
             BODYLESS_METHODS.contains(&request.method.as_str()) && !keeps_bodies(item).unwrap_or(self.keeps_bodies);
         if !prunes {

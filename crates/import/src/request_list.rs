@@ -179,7 +179,7 @@ impl Visit {
                 n => unique_name(&format!("{request} ({n})"), |name| steps.iter().any(|step| step.name == name)),
             };
             let next = vec![((here < last).then_some(here + 1), 1.0)];
-            steps.push(Step { name, request, repeat: 1, think: think.clone(), next });
+            steps.push(Step { name, request, repeat: 1, think: think.clone(), only_if: None, until: None, next });
         }
         steps
     }

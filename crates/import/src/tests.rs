@@ -17,6 +17,7 @@ mod groups;
 mod hostile;
 mod pgbench;
 mod request_lists;
+mod samplers;
 mod semantics;
 mod table;
 mod values;
@@ -57,6 +58,13 @@ fn wait(millis: u32) -> String {
 fn uniform(offset: u32, range: u32) -> String {
     format!(
         "<UniformRandomTimer><stringProp name=\"ConstantTimer.delay\">{offset}</stringProp><stringProp name=\"RandomTimer.range\">{range}</stringProp></UniformRandomTimer><hashTree/>"
+    )
+}
+
+/// A user-defined variable in an element of its own.
+fn user_defined(name: &str, value: &str) -> String {
+    format!(
+        "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"{name}\"><stringProp name=\"Argument.value\">{value}</stringProp></elementProp></collectionProp></Arguments><hashTree/>"
     )
 }
 
@@ -182,18 +190,11 @@ fn variables_and_properties_are_substituted_and_missing_values_noted() {
 
 #[test]
 fn nested_variables_are_bounded() {
-    let bomb: String = (0..40).fold(String::new(), |mut bomb, n| {
-        let value = format!("${{v{}}}", n + 1).repeat(10);
-        let _ = write!(
-            bomb,
-            "<elementProp name=\"v{n}\"><stringProp name=\"Argument.value\">{value}</stringProp></elementProp>"
-        );
+    let bomb: String = (1..40).fold(user_defined("v0", "text"), |mut bomb, n| {
+        bomb += &user_defined(&format!("v{n}"), &format!("${{v{}}}", n - 1).repeat(10));
         bomb
     });
-    let own = format!(
-        "<Arguments><collectionProp name=\"Arguments.arguments\">{bomb}</collectionProp></Arguments><hashTree/>"
-    );
-    let plans = read(&threads(1, 0, &[own, get("${v39}", "")].concat()), "plan.jmx", None).unwrap();
+    let plans = read(&threads(1, 0, &[bomb, get("${v39}", "")].concat()), "plan.jmx", None).unwrap();
     assert!(plans[0].text("plan.jmx").unwrap().len() < 64 << 20);
 }
 

@@ -162,6 +162,7 @@ impl Text {
     pub(crate) fn body_template(&self) -> Template {
         let value = |name: &str| match name {
             "session" | "sequence" => format!("{{{{{name}}}}}"),
+            _ if is_now(name) => format!("{{{{{name}}}}}"),
             _ => format!("{{{{{name}|raw}}}}"),
         };
         Template::new(&self.render(|literal| literal.replace("{{", "{{'{{'}}"), value))
@@ -188,6 +189,11 @@ impl Text {
         };
         self.0.iter().map(piece).collect()
     }
+}
+
+/// Whether a name is that of the time of the request, with or without a format.
+pub(crate) fn is_now(name: &str) -> bool {
+    name.split('|').next() == Some("now")
 }
 
 /// Converts a name to a valid variable name: letters, digits and `_`, not one of the built-in names.

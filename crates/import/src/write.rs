@@ -12,10 +12,11 @@ use offered_schedule::flow::{self, Branches, Flows, Rules};
 use offered_schedule::{Closed, Length, Opening, Population, Sessions, Start};
 use offered_workload::Draft;
 use offered_workload::Workload;
+use offered_workload::condition::Condition;
 use offered_workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
 
 use crate::note::Note;
-use crate::plan::{Arrivals, Plan, RateProfile, Request, ValueSource, Variable};
+use crate::plan::{Arrivals, Plan, RateProfile, Request, Step, ValueSource, Variable};
 use crate::text::Text;
 
 /// Maximum number of positions listed for one kind of note; of the others only lines or their number are shown.
@@ -44,6 +45,7 @@ impl Plan {
             skip_first,
             target: Some(self.target.clone()),
             variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
+            conditions: self.steps().flat_map(|step| [&step.only_if, &step.until]).flatten().cloned().collect(),
             requests,
             ..Draft::new(self.sessions()?, self.duration)
         })
@@ -144,9 +146,20 @@ impl Plan {
         }
     }
 
+    /// The steps of all flows.
+    fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.flows.iter().flat_map(|flow| &flow.steps)
+    }
+
     fn chain(&self) -> Result<Flows, InvalidValue> {
         let numbers: HashMap<&str, u16> = self.requests.iter().map(|request| &*request.name).zip(0u16..).collect();
         let (mut flows, mut steps) = (Vec::new(), Vec::new());
+        // Their numbers are their places in the list of `workload`.
+        let mut numbers_of_conditions = 0u16..;
+        let mut condition = |given: Option<&Condition>| {
+            let number = given.and_then(|_| numbers_of_conditions.next());
+            number.map(|number| flow::Condition { number, probability: None })
+        };
         for (number, flow) in (0u16..).zip(&self.flows) {
             let base = steps.len();
             let at = |step: usize| {
@@ -171,7 +184,11 @@ impl Plan {
                     })?,
                     think: step.think.clone(),
                     next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, InvalidValue>>()?),
-                    rules: Rules::default(),
+                    rules: Rules {
+                        only_if: condition(step.only_if.as_ref()),
+                        until: condition(step.until.as_ref()),
+                        ..Rules::default()
+                    },
                 });
             }
         }

@@ -64,6 +64,10 @@ pub(crate) struct Script {
     origins: Origins,
 }
 
+/// The headers of the generator itself, with their values.
+const OWN_HEADERS: [(&str, &str); 2] =
+    [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")];
+
 /// One request of the script.
 #[derive(Debug)]
 struct ScriptedRequest {
@@ -77,6 +81,8 @@ struct ScriptedRequest {
     method: String,
     path: Path,
     headers: Vec<(String, Text)>,
+    /// Headers of the generator itself, which neither the request nor the target sets or omits.
+    own_headers: Vec<(&'static str, &'static str)>,
     auth: Option<Credentials>,
     body: Body,
     /// For SQL: the parameters of the statements.
@@ -111,7 +117,11 @@ impl ScriptedRequest {
             let reason = "has a Cookie header, and target.cookies = true; remove one of the two";
             return Err(invalid(reason.to_owned()));
         }
-        let headers = request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
+        let headers: Vec<(String, Text)> =
+            request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
+        let is_set = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+        let own_headers =
+            OWN_HEADERS.into_iter().filter(|(name, _)| !is_set(name) && !target.omits_header(name)).collect();
         let auth = match request.auth_to(target) {
             Some(Auth::Basic(pair)) => Some(Credentials::Basic(values.text(pair))),
             Some(Auth::Bearer(token)) => Some(Credentials::Bearer(values.text(token))),
@@ -135,6 +145,7 @@ impl ScriptedRequest {
                 None => Path::Text(values.text(request.path())),
             },
             headers,
+            own_headers,
             auth,
             body: Body::new(request.body(), request.format(Some(target)), values).map_err(invalid)?,
             parameters: match request.call() {

@@ -193,7 +193,7 @@ fn targets(Draft { target, more_targets, .. }: &Draft) -> Result<(), Misfit> {
 }
 
 fn target(target: &Target) -> Result<(), Misfit> {
-    let Target { url, tls, proxy, protocol, headers, auth, redirects, .. } = target;
+    let Target { url, tls, proxy, protocol, headers, omit_headers, auth, redirects, .. } = target;
     if url.written().parse().as_ref() != Ok(url) {
         return Place::Target("url").wrong(format!("`{url}` cannot be written as a URL"));
     }
@@ -225,6 +225,10 @@ fn target(target: &Target) -> Result<(), Misfit> {
         ));
     }
     check_headers(headers).or_else(|wrong| Place::Target("headers").wrong(wrong))?;
+    if let Some(other) = omit_headers.iter().find(|name| !Target::OWN_HEADERS.contains(&name.as_str())) {
+        return Place::Target("omit_headers")
+            .wrong(format!("`{other}` is not one of {}", Target::OWN_HEADERS.join(", ")));
+    }
     auth.as_ref().map_or(Ok(()), check_auth).or_else(|wrong| Place::Target("auth").wrong(wrong))?;
     if *tls != Tls::default() && !url.secure {
         let need =
@@ -410,12 +414,13 @@ fn pools(Target { pools, connections, .. }: &Target) -> Result<(), Misfit> {
 impl Target {
     /// The first key that does not apply to this kind of target: a key of databases for another server, or the reverse.
     fn misplaced_key(&self) -> Option<&'static str> {
-        let given: [(&str, bool); 12] = [
+        let given: [(&str, bool); 13] = [
             ("pools", !self.pools.is_empty()),
             ("on_connect", !self.on_connect.is_empty()),
             ("hook", !self.hook.is_empty()),
             ("reuse", self.reuse != Reuse::Pool),
             ("headers", !self.headers.is_empty()),
+            ("omit_headers", !self.omit_headers.is_empty()),
             ("auth", self.auth.is_some()),
             ("cookies", self.cookies),
             ("redirects", self.redirects > 0),

@@ -33,6 +33,7 @@ pub struct Target {
     pub(super) resolve_every: Option<Nanos>,
     pub(super) resolve: Resolve,
     pub(super) headers: Vec<(String, Template)>,
+    pub(super) omit_headers: Vec<String>,
     pub(super) auth: Option<Auth>,
     pub(super) cookies: bool,
     pub(super) redirects: u32,
@@ -49,6 +50,9 @@ pub struct Target {
 }
 
 impl Target {
+    /// The headers that the generator adds to requests without them.
+    pub const OWN_HEADERS: [&str; 2] = ["Accept", "User-Agent"];
+
     /// More redirects in a row lead nowhere.
     pub const MOST_REDIRECTS: u32 = 100;
 
@@ -67,6 +71,7 @@ impl Target {
             resolve_every: None,
             resolve: Resolve::default(),
             headers: Vec::new(),
+            omit_headers: Vec::new(),
             auth: None,
             cookies: false,
             redirects: 0,
@@ -135,6 +140,12 @@ impl Target {
     #[must_use]
     pub fn with_auth(self, auth: Option<Auth>) -> Self {
         Self { auth, ..self }
+    }
+
+    /// The same target without these [`OWN_HEADERS`](Self::OWN_HEADERS) in requests that do not set them.
+    #[must_use]
+    pub fn with_omit_headers(self, omit_headers: Vec<String>) -> Self {
+        Self { omit_headers, ..self }
     }
 
     /// The same target with these headers for every request.
@@ -216,6 +227,11 @@ impl Target {
     /// Default headers; a header of the request with the same name overrides them.
     pub fn headers(&self) -> &[(String, Template)] {
         &self.headers
+    }
+
+    /// Whether requests that do not set the header `name` are sent without it.
+    pub fn omits_header(&self, name: &str) -> bool {
+        self.omit_headers.iter().any(|omitted| omitted.eq_ignore_ascii_case(name))
     }
 
     /// Default authentication; that of the request overrides it.

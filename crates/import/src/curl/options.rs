@@ -1,4 +1,6 @@
-//! Table of curl's options.
+//! Table of curl's options, and values of options.
+
+use offered_base::Nanos;
 
 /// Options of curl 8 that take a value.
 const WITH_VALUE: &[&str] = &[
@@ -262,4 +264,10 @@ pub(super) fn takes_value(option: &str) -> bool {
 /// Whether `option`, a long name, affects only curl's output.
 pub(super) fn affects_only_output(option: &str) -> bool {
     OUTPUT_ONLY.contains(&option)
+}
+
+/// Parses a time limit in seconds; `None` below a millisecond, curl's resolution, where curl sets no limit.
+pub(super) fn time(secs: &str) -> Option<Nanos> {
+    let secs = secs.trim().parse::<f64>().ok().filter(|secs| *secs >= 1e-3)?;
+    Some(Nanos::from_secs_f64(secs.min(1e6)))
 }

@@ -8,7 +8,7 @@ use offered_workload::script::Body;
 use super::Reader;
 use super::node::Node;
 use super::tree::Element;
-use crate::address::{form_encode, percent_encode};
+use crate::address::{form_decode, form_encode, percent_encode};
 use crate::body;
 use crate::text::Text;
 
@@ -20,7 +20,7 @@ pub(super) struct Argument {
     pub(super) value: Text,
     /// Whether `JMeter` encodes name and value ("URL Encode?").
     encode: bool,
-    /// Whether an empty value is sent with `=` in a query.
+    /// Whether name and value are separated by `=` in a query.
     equals: bool,
 }
 
@@ -50,7 +50,7 @@ impl Argument {
             if self.encode {
                 text.clone()
             } else {
-                text.map_literals(|text| decode(text).unwrap_or_else(|| text.to_owned()))
+                text.map_literals(|text| form_decode(text).unwrap_or_else(|| text.to_owned()))
             }
         })
     }
@@ -68,15 +68,21 @@ impl<'e> Reader<'e, '_> {
             arguments.push(Argument {
                 name: self.resolve(node, name),
                 value: self.resolve(node, element.text_of("Argument.value")),
-                encode: element.text_of("HTTPArgument.always_encode") != "false",
-                equals: element.text_of("HTTPArgument.use_equals") != "false",
+                encode: element.text_of("HTTPArgument.always_encode") == "true",
+                equals: element.text_of("Argument.metadata") == "=",
             });
         }
         arguments
     }
 
     /// The form body of a sampler; arguments without a name are skipped.
-    pub(super) fn form(&mut self, node: &Node<'e>, arguments: &[Argument], headers: &mut Vec<(String, Text)>) -> Body {
+    pub(super) fn form(
+        &mut self,
+        node: &Node<'e>,
+        arguments: &[Argument],
+        charset: &str,
+        headers: &mut Vec<(String, Text)>,
+    ) -> Body {
         let arguments: Vec<&Argument> = arguments.iter().filter(|argument| !argument.has_blank_name()).collect();
         if arguments.iter().any(|argument| argument.is_unencoded_at_run_time()) {
             self.note(
@@ -84,24 +90,25 @@ impl<'e> Reader<'e, '_> {
                 "has form fields without \"URL Encode?\" whose values are only known at run time: JMeter decodes and encodes them, here they are only encoded, so `%` and `+` in a value are sent differently",
             );
         }
-        let invalid = |text: &Text| text.literal_parts().any(|part| decode(part).is_none());
+        let invalid = |text: &Text| text.literal_parts().any(|part| form_decode(part).is_none());
         if arguments.iter().any(|argument| !argument.encode && argument.texts().into_iter().any(invalid)) {
             self.note(
                 node,
                 "has form fields without \"URL Encode?\" that are not valid URL encoding, so JMeter does not send the request; here they are encoded",
             );
         }
-        headers.retain(|(name, value)| !is_form_header(name, value));
-        let typed = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        set_default_type(headers, &format!("{FORM}; charset={charset}"));
+        let typed = !headers.iter().any(|(name, value)| is_form_header(name, value));
         let fields: Vec<[Text; 2]> = arguments.iter().map(|argument| argument.decoded()).collect();
         // A form table of a workload does not support variables in names.
+        if fields.is_empty() {
+            return Body::None;
+        }
         if !typed && fields.iter().all(|[name, _]| name.as_literal().is_some()) {
             let fields: Vec<_> = fields.into_iter().map(|[name, value]| (name.to_display(), value)).collect();
             return body::form(&fields, headers);
         }
-        if !typed {
-            headers.push(("Content-Type".to_owned(), Text::from(FORM)));
-        } else if fields.iter().flatten().any(|text| text.as_literal().is_none()) {
+        if typed && fields.iter().flatten().any(|text| text.as_literal().is_none()) {
             self.note(
                 node,
                 "sends form fields with another Content-Type: JMeter URL-encodes values of variables, here they are escaped for the Content-Type",
@@ -132,31 +139,18 @@ impl<'e> Reader<'e, '_> {
             let encode = if argument.encode { form_encode } else { percent_encode };
             text.push_str(if at == 0 { "" } else { "&" });
             text.push(&argument.name.map_literals(encode));
-            text.push_str(if argument.equals || !argument.value.is_empty() { "=" } else { "" });
+            text.push_str(if argument.equals { "=" } else { "" });
             text.push(&argument.value.map_literals(encode));
         }
         (!arguments.is_empty()).then_some(text)
     }
 }
 
-/// Decodes a form-encoded text as Java's `URLDecoder` does; `None` if it is not valid.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, others @ ..] = rest {
-        rest = others;
-        match first {
-            b'%' => {
-                let digits = std::str::from_utf8(others.get(..2)?).ok()?;
-                bytes.push(u8::from_str_radix(digits, 16).ok()?);
-                rest = &others[2..];
-            }
-            b'+' => bytes.push(b' '),
-            first => bytes.push(*first),
-        }
+/// Sets Content-Type to `kind`, unless the headers have one.
+pub(super) fn set_default_type(headers: &mut Vec<(String, Text)>, kind: &str) {
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        headers.push(("Content-Type".to_owned(), Text::from(kind)));
     }
-    // Java replaces invalid UTF-8.
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn is_form_header(name: &str, value: &Text) -> bool {

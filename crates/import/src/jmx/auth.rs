@@ -32,15 +32,23 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
+    /// Whether a cookie manager begins each iteration without cookies.
+    fn clears_cookies(&self, manager: &Node<'e>) -> bool {
+        match manager.element.text_of("CookieManager.controlledByThreadGroup") {
+            "true" => !self.same_user,
+            _ => manager.element.text_of("CookieManager.clearEachIteration") == "true",
+        }
+    }
+
     /// Notes settings of a cookie manager that are not translated.
     pub(super) fn note_cookies(&mut self, manager: &Node<'e>) {
         for cookie in manager.element.entries("CookieManager.cookies") {
             let (name, value) = (cookie.attribute("name"), cookie.text_of("Cookie.value"));
             self.note(manager, format!("starts with the cookie `{name}={value}`; set it with a header"));
         }
-        let clears = |name: &str| manager.element.text_of(name) == "true";
-        if clears("CookieManager.clearEachIteration") || clears("CookieManager.controlledByThreadGroup") {
-            self.note(manager, "clears cookies after each iteration; here sessions keep them");
+        if self.clears_cookies(manager) && !self.single_round {
+            let message = "clears cookies after each iteration; here users keep them with their values";
+            self.clears_cookies = Some(super::note(manager, message.to_owned()));
         }
     }
 }

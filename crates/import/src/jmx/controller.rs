@@ -64,6 +64,11 @@ impl<'e> Reader<'e, '_> {
 
     fn action(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Action> {
         let class = node.class();
+        if class == "ForeachController"
+            && let Some(action) = self.foreach(node, scope)
+        {
+            return Some(action);
+        }
         match class {
             "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
                 if self.requests.len() > MAX_STEPS {
@@ -115,8 +120,11 @@ impl<'e> Reader<'e, '_> {
                 let loops = || node.element.text_of("LoopController.loops").trim() != "-1";
                 let in_loop = class == "LoopController" && loops();
                 let before = std::mem::replace(&mut self.in_loop, in_loop);
+                let outside = self.in_condition;
+                self.in_condition |= class == "IfController";
                 let actions = self.actions(&node.children, scope);
                 self.in_loop = before;
+                self.in_condition = outside;
                 self.controller(node, actions)
             }
             _ if is_sampler(class) => {
@@ -132,6 +140,24 @@ impl<'e> Reader<'e, '_> {
                 None
             }
         }
+    }
+
+    /// Translates a controller that repeats its children for `x_1`, `x_2`, ..., if these are user-defined variables
+    /// (`ForeachController.isDone`).
+    fn foreach(&mut self, node: &Node<'e>, scope: &Scope<'e>) -> Option<Action> {
+        let property = |name: &str| node.element.text_of(&format!("ForeachController.{name}")).trim();
+        let separator = if property("useSeparator") == "false" { "" } else { "_" };
+        let (input, output) = (format!("{}{separator}", property("inputVal")), property("returnVal"));
+        let start = self.number(node, "ForeachController.startIndex", 0.0).max(0.0) as usize;
+        let end = self.number(node, "ForeachController.endIndex", MAX_STEPS as f64) as usize;
+        let mut all = Vec::new();
+        for number in start + 1..=end.min(start + MAX_STEPS) {
+            if !self.variables.set_from(output, &format!("{input}{number}")) {
+                break;
+            }
+            all.push(Action::Sequence(self.actions(&node.children, scope)));
+        }
+        (!all.is_empty()).then_some(Action::Sequence(all))
     }
 
     /// Translates the element that a module controller refers to by a path of names.
@@ -199,6 +225,22 @@ impl<'e> Reader<'e, '_> {
                 {
                     return always.then_some(Action::Sequence(actions));
                 }
+                if class == "WhileController"
+                    && let Some(action) = self.repeated(node, &actions)
+                {
+                    return Some(action);
+                }
+                let all = Action::Sequence(actions);
+                if class == "IfController"
+                    && let Some(action) = self.conditional(node, &all)
+                {
+                    return Some(action);
+                }
+                if class == "WhileController"
+                    && node.element.text_of("WhileController.condition").trim().eq_ignore_ascii_case("false")
+                {
+                    return None;
+                }
                 let seconds = node.element.text_of("RunTime.seconds");
                 let value_text = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
                 let value_text = value_text.map_or_else(String::new, |value_text| format!(" (`{value_text}`)"));
@@ -218,7 +260,7 @@ impl<'e> Reader<'e, '_> {
                         _ => format!("{}; here its children run once", untranslated::describe(node)),
                     },
                 );
-                Action::Sequence(actions)
+                all
             }
         })
     }

@@ -36,10 +36,11 @@ impl Variables<'_> {
         if let Some(content) = &content {
             // Without `quotedData` a quote is a character like others.
             format.quotes = yes("quotedData") || !content.contains('"');
-            let mut rows = rows(content, format).skip(format.skip_lines as usize);
-            format.ragged = rows.any(|row| row.len() != names.len());
-            if format.ragged {
-                self.note(node, format!("has rows with more or fewer than {} values; JMeter keeps the earlier value where one is missing, here it is empty", names.len()));
+            let rows = rows(content, format).skip(format.skip_lines as usize);
+            let lengths: Vec<usize> = rows.map(|row| row.len()).collect();
+            format.ragged = lengths.iter().any(|length| *length != names.len());
+            if lengths.iter().any(|length| *length < names.len()) {
+                self.note(node, format!("has rows with fewer than {} values; JMeter keeps the earlier value where one is missing, here it is empty", names.len()));
             }
             if content.trim_end().lines().any(str::is_empty) {
                 self.note(
@@ -54,10 +55,9 @@ impl Variables<'_> {
             self.runtime.insert(name.clone(), Text::variable(&format!("{feeder}.{column}")));
         }
         let at_end = self.note_sharing(node);
-        let file = self.csv_name(node, &path);
         self.definitions.push(Variable {
             name: feeder,
-            value: ValueSource::File { file, columns, format, at_end },
+            value: ValueSource::File { file: path, columns, format, at_end },
             per,
         });
         true
@@ -97,18 +97,6 @@ impl Variables<'_> {
             self.note(node, "continues with <EOF> after the last row; here the run stops".to_owned());
         }
         AtEnd::Stop
-    }
-
-    /// The name that the file needs.
-    fn csv_name(&mut self, node: &Node, path: &str) -> String {
-        let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
-        if file.strip_suffix(".csv").is_some() {
-            return path.to_owned();
-        }
-        let stem = &path[..path.len() - file.len()];
-        let renamed = format!("{stem}{}.csv", file.rsplit_once('.').map_or(file, |(stem, _)| stem));
-        self.note(node, format!("reads `{file}`; offered needs the extension .csv: rename the file to {renamed}"));
-        renamed
     }
 }
 

@@ -5,6 +5,8 @@ use offered_schedule::arrivals::Process;
 use offered_schedule::{Count, Visit};
 use offered_schedule::{Pace, Population, Stage, Visitor};
 
+use offered_workload::script::{OnFailure, Per};
+
 use super::Reader;
 use super::node::Node;
 use crate::chain::Chain;
@@ -46,6 +48,15 @@ fn kind_of(class: &str) -> Option<GroupKind> {
         | "PostThreadGroup" => Some(GroupKind::Threads),
         "ArrivalsThreadGroup" | "FreeFormArrivalsThreadGroup" | "OpenModelThreadGroup" => Some(GroupKind::Arrivals),
         _ => None,
+    }
+}
+
+/// What a thread does after a failed request.
+pub(super) fn on_failure(node: &Node) -> OnFailure {
+    match node.element.text_of("ThreadGroup.on_sample_error") {
+        "startnextloop" | "stopthread" => OnFailure::EndSession,
+        "stoptest" | "stoptestnow" => OnFailure::Stop,
+        _ => OnFailure::Continue,
     }
 }
 
@@ -102,10 +113,22 @@ impl Reader<'_, '_> {
             (_, None) => None,
         };
         let Users { number: users, ramp, stages, duration } = self.users(node, Some(chain.means()));
-        // A thread keeps its variables; the cookie manager decides about cookies.
-        let visitor = Visitor::Same;
+        let visitor = self.visitor();
         let arrivals = Arrivals::Closed { users, visits: self.visits(node), pace, visitor, ramp, stages, think };
         Load { arrivals, duration, count: None }
+    }
+
+    /// Whether a thread is a new visitor in its next iteration. It keeps its variables; the cookie manager decides about cookies.
+    fn visitor(&mut self) -> Visitor {
+        let keeps = self.requests.iter().any(|request| !request.extract.is_empty())
+            || self.variables.definitions.iter().any(|variable| variable.per == Per::Session);
+        match self.clears_cookies.take() {
+            Some(_) if !keeps => Visitor::New,
+            kept => {
+                self.notes.extend(kept);
+                Visitor::Same
+            }
+        }
     }
 
     /// A group whose threads share a rate in samples per second. Finite loops limit the number of its sessions.
@@ -139,6 +162,7 @@ impl Reader<'_, '_> {
         let rounds = match node.class() {
             "ConcurrencyThreadGroup" => self.number(node, "Iterations", 0.0),
             "SteppingThreadGroup" | "UltimateThreadGroup" => return None,
+            _ if self.single_round => 1.0,
             _ => self.loops_of(node),
         };
         if rounds > f64::from(Visit::MAX) {
@@ -198,10 +222,14 @@ impl Reader<'_, '_> {
             self.note(node, "starts after a delay; here at once");
         }
         match node.element.text_of("ThreadGroup.on_sample_error") {
-            "" | "continue" => {}
-            "startnextloop" => self.note(node, "starts the next iteration after an error; here the iteration continues: set on_failure = \"end-session\" in its requests"),
-            "stopthread" => self.note(node, "stops the thread after an error; here the user continues"),
-            _ => self.note(node, "stops the test after an error; here the run continues: set on_failure = \"stop\" in its requests"),
+            "startnextloop" if !self.single_round => self.note(
+                node,
+                "starts the next iteration after an error; here a new visitor starts it, without cookies and values",
+            ),
+            "stopthread" if !self.single_round => {
+                self.note(node, "stops the thread after an error; here a new visitor starts its next iteration")
+            }
+            _ => {}
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
         let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";
@@ -240,6 +268,9 @@ impl Reader<'_, '_> {
     /// Number of iterations of a thread; negative for infinite.
     pub(super) fn loops_of(&mut self, node: &Node) -> f64 {
         let Some(main) = node.element.property("ThreadGroup.main_controller") else { return 1.0 };
+        if main.text_of("LoopController.continue_forever") == "true" {
+            return -1.0;
+        }
         let text = self.resolve(node, main.text_of("LoopController.loops")).to_display();
         text.trim().parse().unwrap_or(1.0)
     }

@@ -1,5 +1,7 @@
 //! Extractors and assertions.
 
+use std::collections::BTreeSet;
+
 use offered_workload::Template;
 use offered_workload::Threshold;
 use offered_workload::script::{Check, Extraction, Find, IfMissing, Test, TextCondition, Which};
@@ -7,10 +9,13 @@ use regex::RegexBuilder;
 
 use super::Reader;
 use super::node::Node;
+use super::tree::Element;
 use crate::text::Text;
 
 /// Maximum size of a compiled regular expression in bytes.
 const MAX_REGEX_BYTES: usize = 1 << 20;
+/// Maximum number of matches that are extracted one by one.
+const MAX_MATCHES: usize = 100;
 /// Maximum length of a `JSONPath` in bytes.
 const MAX_JSON_PATH_BYTES: usize = 500;
 
@@ -65,7 +70,7 @@ impl<'e> Reader<'e, '_> {
     fn single_extraction(&mut self, node: &Node<'e>, class: &str, find: Find) -> Option<Vec<Extraction>> {
         let property = |name: &str| node.element.text_of(&format!("{class}.{name}"));
         let settings = ["match_number", "default", "default_empty_value"].map(property);
-        self.extraction(node, property("refname"), find, settings).map(|one| vec![one])
+        self.extraction(node, property("refname"), find, settings)
     }
 
     /// The extractions of a JSON extractor, which may set several variables.
@@ -88,7 +93,7 @@ impl<'e> Reader<'e, '_> {
             let path = json_path(&self.literal(node, path)?)?;
             // Unlike other extractors it always sets the default value, even an empty one.
             let default = defaults.get(here).cloned().unwrap_or_default();
-            all.push(self.extraction(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
+            all.extend(self.extraction(node, name, Find::Json(path), [&number(here)?, &default, "true"])?);
         }
         Some(all)
     }
@@ -98,27 +103,61 @@ impl<'e> Reader<'e, '_> {
         self.resolve(node, text).as_literal().map(str::to_owned)
     }
 
-    /// An extraction with its match number and default value.
+    /// The extractions of one variable with its match number and default value: one, or for all matches their number and those that the
+    /// plan uses.
     fn extraction(
         &mut self,
         node: &Node<'e>,
         name: &str,
         find: Find,
         [nth, default, empty]: [&str; 3],
-    ) -> Option<Extraction> {
-        // An invalid number counts as 0, a random match. Negative numbers extract all matches and are not supported.
-        let which = match self.literal(node, nth.trim())?.trim() {
-            "" => Which::Random,
-            nth => match nth.parse::<i64>().unwrap_or(0) {
-                0 => Which::Random,
-                nth => Which::Nth(u32::try_from(nth).ok()?),
-            },
-        };
+    ) -> Option<Vec<Extraction>> {
+        // An invalid number counts as 0, a random match.
+        let nth = self.literal(node, nth.trim())?.trim().parse::<i64>().unwrap_or(0);
+        let name = name.trim();
+        if name.is_empty() {
+            return None;
+        }
+        if nth < 0 {
+            return Some(self.all_matches(name, &find));
+        }
+        let which = if nth == 0 { Which::Random } else { Which::Nth(u32::try_from(nth).ok()?) };
         let default = self.literal(node, default)?;
         let if_missing =
             if !default.is_empty() || empty == "true" { IfMissing::Default(default) } else { IfMissing::KeepPrevious };
-        let name = name.trim();
-        (!name.is_empty()).then(|| Extraction { name: self.variables.extracted(name), find, which, if_missing })
+        Some(vec![Extraction { name: self.variables.extracted(name), find, which, if_missing }])
+    }
+
+    /// The number of all matches, `name_matchNr`, and the matches `name_1`, `name_2`, ... that the plan uses.
+    fn all_matches(&mut self, name: &str, find: &Find) -> Vec<Extraction> {
+        let mut all = vec![(format!("{name}_matchNr"), Which::Count)];
+        all.extend(self.plan_uses(name).into_iter().map(|number| (format!("{name}_{number}"), Which::Nth(number))));
+        let one = |(name, which): (String, Which)| Extraction {
+            name: self.variables.extracted(&name),
+            find: find.clone(),
+            which,
+            if_missing: IfMissing::KeepPrevious,
+        };
+        all.into_iter().map(one).collect()
+    }
+
+    /// The numbers N of the references `${name_N}` in the plan.
+    fn plan_uses(&self, name: &str) -> BTreeSet<u32> {
+        fn search(element: &Element, begins: &str, numbers: &mut BTreeSet<u32>) {
+            for (at, _) in element.text.match_indices(begins) {
+                let number: Option<u32> =
+                    element.text[at + begins.len()..].split_once('}').and_then(|(number, _)| number.parse().ok());
+                numbers.extend(number.filter(|number| *number > 0));
+            }
+            element.children.iter().for_each(|child| search(child, begins, numbers));
+        }
+        fn walk(node: &Node, begins: &str, numbers: &mut BTreeSet<u32>) {
+            search(node.element, begins, numbers);
+            node.children.iter().for_each(|child| walk(child, begins, numbers));
+        }
+        let mut numbers = BTreeSet::new();
+        walk(self.plan, &format!("${{{name}_"), &mut numbers);
+        numbers.into_iter().take(MAX_MATCHES).collect()
     }
 
     /// The checks of `node`; `None` if it cannot be translated.

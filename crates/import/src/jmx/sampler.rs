@@ -4,6 +4,7 @@ use offered_base::Nanos;
 use offered_workload::script::{Auth, Body, Check, Extraction, Part};
 
 use super::Reader;
+use super::arguments::{Argument, set_default_type};
 use super::node::Node;
 use crate::address::{self, MissingValue, Server, encode_path};
 use crate::body;
@@ -30,6 +31,18 @@ pub(super) struct Defaults<'e> {
     pub(super) extract: Vec<Extraction>,
     /// Checks.
     pub(super) check: Vec<Check>,
+}
+
+/// The body of a request, and the query that is added to its path.
+struct RequestContent {
+    body: Body,
+    query: Option<Text>,
+}
+
+impl From<Body> for RequestContent {
+    fn from(body: Body) -> Self {
+        Self { body, query: None }
+    }
 }
 
 /// The request of a sampler.
@@ -62,7 +75,8 @@ impl<'e> Reader<'e, '_> {
             let value = own.map(|element| element.text_of(name)).find(|text| !text.trim().is_empty());
             self.resolve(node, value.unwrap_or("").trim())
         };
-        let (mut path, method) = (text("HTTPSampler.path"), text("HTTPSampler.method").to_display().to_lowercase());
+        let (mut path, written) = (text("HTTPSampler.path"), text("HTTPSampler.method").to_display());
+        let method = written.to_lowercase();
         let (connect, response) =
             (text("HTTPSampler.connect_timeout").to_display(), text("HTTPSampler.response_timeout").to_display());
         let whole = path.leading_literal().starts_with("http://") || path.leading_literal().starts_with("https://");
@@ -80,6 +94,9 @@ impl<'e> Reader<'e, '_> {
             server = Server::Unresolved(missing);
         }
         let fit = !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+        if fit && written == method {
+            self.note(node, format!("JMeter sends the method `{method}` as it is written; here in capital letters"));
+        }
         let method = match method.as_str() {
             "" => "get".to_owned(),
             _ if fit => method,
@@ -89,7 +106,16 @@ impl<'e> Reader<'e, '_> {
             }
         };
         let mut headers = defaults.headers.clone();
-        let body = self.body(node, defaults, &method, &mut path, &mut headers);
+        let content = self.content(node, defaults, &method, &mut headers);
+        add_port(&server, &mut headers);
+        // JMeter ignores the arguments of a request whose path is a whole URL.
+        if let Some(query) = content.query.filter(|_| !whole) {
+            path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
+            path.push(&query);
+        }
+        // As in `java.net.URL`, a fragment is no part of the request.
+        let path = path.split_once('#').map_or(path, |(before, _)| before);
+        self.note_url(node, &path);
         self.note_other_settings(node);
         let time = |text: &str| text.parse().ok().filter(|ms| *ms > 0).map(Nanos::from_millis);
         let url = format!("{}{}", server.url().trim_end_matches('/'), path.to_display());
@@ -103,7 +129,7 @@ impl<'e> Reader<'e, '_> {
             method,
             path: encode_path(&path),
             headers,
-            body,
+            body: content.body,
             auth: login.map(|(_, auth)| auth.clone()),
             extract: defaults.extract.clone(),
             check: defaults.check.clone(),
@@ -142,17 +168,9 @@ impl<'e> Reader<'e, '_> {
         Server::from_parts(scheme.trim(), host.trim(), port.trim())
     }
 
-    /// The body; arguments of a request without one go to its `path`.
-    fn body(
-        &mut self,
-        node: &Node<'e>,
-        defaults: &Defaults<'e>,
-        method: &str,
-        path: &mut Text,
-        headers: &mut Vec<(String, Text)>,
-    ) -> Body {
-        let raw = node.element.text_of("HTTPSampler.postBodyRaw") == "true";
-        let all = defaults.requests.iter().copied().chain([node.element]);
+    /// The enabled arguments of a sampler and then those of its defaults, the nearest first.
+    fn argument_elements(&mut self, node: &Node<'e>, defaults: &Defaults<'e>) -> Vec<&'e Element> {
+        let all = std::iter::once(node.element).chain(defaults.requests.iter().copied().rev());
         let mut arguments: Vec<&Element> = all
             .filter_map(|element| element.property("HTTPsampler.Arguments"))
             .flat_map(|arguments| arguments.entries("Arguments.arguments"))
@@ -162,65 +180,116 @@ impl<'e> Reader<'e, '_> {
             self.note(node, format!("more than {MAX_ARGUMENTS} arguments; the rest is left out"));
             arguments.truncate(MAX_ARGUMENTS);
         }
+        arguments
+    }
+
+    /// The body and the query that the arguments and files of a sampler make
+    /// (`HTTPHC4Impl.setupHttpEntityEnclosingRequestData` and `HTTPSamplerBase.getUrl`).
+    fn content(
+        &mut self,
+        node: &Node<'e>,
+        defaults: &Defaults<'e>,
+        method: &str,
+        headers: &mut Vec<(String, Text)>,
+    ) -> RequestContent {
+        let elements = self.argument_elements(node, defaults);
         let files = node.element.property("HTTPsampler.Files");
         let files = files.map_or(&[][..], |files| files.entries("HTTPFileArgs.files"));
         let files: Vec<&Element> = files.iter().filter(|file| !file.text_of("File.path").is_empty()).collect();
-        let has_body = !["get", "head", "delete", "options", "trace"].contains(&method);
-        let typed =
-            |headers: &[(String, Text)]| headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        let has_body = !["get", "head", "options", "trace"].contains(&method);
+        let charset = self.charset(node);
+        // A single file without a parameter name is the body, if there are no arguments; else it is not sent.
+        let file = files.first().filter(|file| files.len() == 1 && file.text_of("File.paramname").is_empty());
         if has_body
-            && let [file] = files.as_slice()
-            && file.text_of("File.paramname").is_empty()
+            && elements.is_empty()
+            && let Some(file) = file
         {
             let kind = file.text_of("File.mimetype");
-            if !kind.is_empty() && !typed(headers) {
-                headers.push(("Content-Type".to_owned(), Text::from(kind)));
+            if !kind.is_empty() {
+                set_default_type(headers, kind);
             }
-            return body::file(self.resolve(node, file.text_of("File.path")).to_display());
+            return body::file(self.resolve(node, file.text_of("File.path")).to_display()).into();
         }
-        if raw {
-            let mut body = Text::default();
-            for argument in arguments {
-                body.push(&self.resolve(node, argument.text_of("Argument.value")));
-            }
-            return if body.is_empty() { Body::None } else { body::text(&body) };
-        }
-        let arguments = self.arguments(node, &arguments);
+        let arguments = self.arguments(node, &elements);
         let in_parts = node.element.text_of("HTTPSampler.DO_MULTIPART_POST") == "true";
-        if has_body && (in_parts || !files.is_empty()) {
-            let named = arguments.iter().filter(|argument| !argument.has_blank_name());
-            let mut parts: Vec<Part> =
-                named.map(|argument| body::field(&argument.name.to_display(), &argument.value, None)).collect();
-            for file in files {
-                let kind = Some(file.text_of("File.mimetype")).filter(|kind| !kind.is_empty());
-                let (path, name) = (file.text_of("File.path"), file.text_of("File.paramname"));
-                let (path, name) = (self.resolve(node, path).to_display(), self.resolve(node, name).to_display());
-                parts.push(body::upload(&name, &path, kind));
-            }
-            return if parts.is_empty() { Body::None } else { Body::Multipart(parts) };
+        if has_body && (in_parts || !files.is_empty() && file.is_none()) {
+            return self.parts(node, &arguments, &files, &charset, headers).into();
         }
+        let raw = node.element.text_of("HTTPSampler.postBodyRaw") == "true";
         // Without any name JMeter sends the values as the body, with GET as well.
-        if (has_body || method == "get") && arguments.iter().all(|argument| argument.name.is_empty()) {
+        let is_body = raw || !arguments.is_empty() && arguments.iter().all(|argument| argument.name.is_empty());
+        if is_body && (has_body || method == "get") {
+            set_default_type(headers, &format!("text/plain; charset={charset}"));
             let mut body = Text::default();
             for argument in &arguments {
                 body.push(&argument.value_as_body());
             }
-            return if body.is_empty() { Body::None } else { body::text(&body) };
+            return body::text(&body).into();
         }
-        if has_body {
-            return self.form(node, &arguments, headers);
+        let query = if ["get", "delete", "options"].contains(&method) { self.query(node, &arguments) } else { None };
+        // DELETE has the arguments in its query and in its body.
+        let body = match has_body && (method != "delete" || !arguments.is_empty()) {
+            true => self.form(node, &arguments, &charset, headers),
+            false => Body::None,
+        };
+        RequestContent { body, query }
+    }
+
+    /// The character encoding of a sampler's content; only UTF-8 is supported.
+    fn charset(&mut self, node: &Node<'e>) -> String {
+        let charset = self.resolve(node, node.element.text_of("HTTPSampler.contentEncoding").trim()).to_display();
+        if charset.is_empty() || charset.eq_ignore_ascii_case("utf-8") {
+            return "UTF-8".to_owned();
         }
-        if let Some(query) = self.query(node, &arguments) {
-            path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
-            path.push(&query);
+        self.note(node, format!("encodes its content as {charset}; here as UTF-8"));
+        charset
+    }
+
+    /// A multipart body. A Content-Type of the header managers is replaced.
+    fn parts(
+        &mut self,
+        node: &Node<'e>,
+        arguments: &[Argument],
+        files: &[&Element],
+        charset: &str,
+        headers: &mut Vec<(String, Text)>,
+    ) -> Body {
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
+        let kind = format!("text/plain; charset={charset}");
+        let named = arguments.iter().filter(|argument| !argument.has_blank_name());
+        let mut parts: Vec<Part> =
+            named.map(|argument| body::field(&argument.name.to_display(), &argument.value, Some(&kind))).collect();
+        for file in files {
+            let kind = Some(file.text_of("File.mimetype")).filter(|kind| !kind.is_empty());
+            let (path, name) = (file.text_of("File.path"), file.text_of("File.paramname"));
+            let (path, name) = (self.resolve(node, path).to_display(), self.resolve(node, name).to_display());
+            parts.push(body::upload(&name, &path, kind));
         }
-        Body::None
+        if parts.is_empty() {
+            return Body::None;
+        }
+        self.note(node, "JMeter adds Content-Transfer-Encoding to each part; here it is not sent");
+        Body::Multipart(parts)
+    }
+
+    /// Notes a URL that JMeter does not accept.
+    fn note_url(&mut self, node: &Node<'e>, path: &Text) {
+        if let Some(invalid) = path.literal_parts().flat_map(str::chars).find(|c| "\"<>\\^`{|}".contains(*c)) {
+            self.note(
+                node,
+                format!("JMeter does not send it, because `{invalid}` is not valid in a URL; here it is sent"),
+            );
+        }
     }
 
     /// Notes settings of a sampler that are not translated.
     fn note_other_settings(&mut self, node: &Node<'e>) {
         let element = node.element;
         let is_true = |name: &str| element.text_of(name) == "true";
+        let follows = is_true("HTTPSampler.follow_redirects") || is_true("HTTPSampler.auto_redirects");
+        if follows && !["", "GET", "HEAD"].contains(&element.text_of("HTTPSampler.method")) {
+            self.note(node, "JMeter follows 307 and 308 redirects of GET and HEAD only; here they are followed");
+        }
         if is_true("HTTPSampler.image_parser") {
             self.note(node, "fetches embedded resources; list them in `objects`");
         }
@@ -231,6 +300,7 @@ impl<'e> Reader<'e, '_> {
 
     /// Adds the headers of a header manager; a header nearer to the sampler replaces one of the same name.
     pub(super) fn headers(&mut self, manager: &Node<'e>, headers: &mut Vec<(String, Text)>) {
+        let mut own: Vec<(String, Text)> = Vec::new();
         for entry in manager.element.entries("HeaderManager.headers") {
             let name = self.resolve(manager, entry.text_of("Header.name").trim()).to_display();
             let value = self.resolve(manager, entry.text_of("Header.value").trim());
@@ -241,12 +311,36 @@ impl<'e> Reader<'e, '_> {
                 );
                 continue;
             }
-            if headers.len() == MAX_HEADERS {
+            if headers.len() + own.len() == MAX_HEADERS {
                 self.note(manager, format!("more than {MAX_HEADERS} headers; the rest is left out"));
-                return;
+                break;
             }
-            headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
-            headers.push((name, value));
+            if let Some((_, before)) = own.iter_mut().find(|(other, _)| other.eq_ignore_ascii_case(&name)) {
+                self.note(
+                    manager,
+                    format!("has the header `{name}` several times; here it is one header with all values"),
+                );
+                before.push_str(", ");
+                before.push(&value);
+            } else {
+                own.push((name, value));
+            }
+        }
+        headers.retain(|(name, _)| !own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
+        headers.extend(own);
+    }
+}
+
+/// Adds the port of the server to a header Host without one, as JMeter does (`HTTPHC4Impl.getPortFromHostHeader`).
+fn add_port(server: &Server, headers: &mut [(String, Text)]) {
+    let authority = server.url().split("://").nth(1).unwrap_or_default().trim_end_matches('/');
+    let Some((_, port)) = authority.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
+    else {
+        return;
+    };
+    for (_, value) in headers.iter_mut().filter(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        if value.as_literal().is_some_and(|host| !host.is_empty() && !host.contains(':')) {
+            value.push_str(&format!(":{port}"));
         }
     }
 }

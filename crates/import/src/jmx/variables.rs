@@ -8,6 +8,7 @@ use offered_workload::script::{Per, data};
 
 use super::functions::{self, parse_call};
 use super::node::Node;
+use super::tree::Element;
 use crate::ImportOptions;
 use crate::address::MissingValue;
 use crate::note::Note;
@@ -32,13 +33,21 @@ pub(super) const EXTRACTOR_NAMES: [&str; 7] = [
     "JMESExtractor.referenceName",
 ];
 
+/// Properties with the match numbers of extractors.
+const MATCH_NUMBERS: [&str; 4] = [
+    "RegexExtractor.match_number",
+    "JSONPostProcessor.match_numbers",
+    "BoundaryExtractor.match_number",
+    "HtmlExtractor.match_number",
+];
+
 /// The variables of a plan. `JMeter` sets user-defined variables before the test starts, wherever they are defined.
 #[derive(Default)]
 pub(super) struct Variables<'g> {
     pub(super) outside: ImportOptions<'g>,
     /// Number of thread groups that generate load.
     pub(super) groups: usize,
-    values: HashMap<String, String>,
+    values: HashMap<String, Known>,
     /// Variables with run-time values (data files, counters, random numbers, responses), as texts of the workload.
     pub(super) runtime: HashMap<String, Text>,
     /// Variables of the workload.
@@ -56,6 +65,22 @@ pub(super) struct Variables<'g> {
     /// Line of the current element outside of samplers; 0 inside a sampler.
     current_line: usize,
     substituted_bytes: usize,
+}
+
+/// The value of a user-defined variable. A reference that had no value when it was evaluated stays in the text.
+#[derive(Clone, Default)]
+struct Known {
+    text: Text,
+    /// The references without a value.
+    unknown: Vec<String>,
+    /// Properties with neither value nor default.
+    properties: Vec<String>,
+}
+
+impl From<String> for Known {
+    fn from(text: String) -> Self {
+        Self { text: Text::from(text), ..Self::default() }
+    }
 }
 
 /// When a function call is evaluated.
@@ -79,11 +104,12 @@ impl<'g> Variables<'g> {
         self.current_line = line;
     }
 
-    /// Overrides variables of the plan with the values set by the user.
+    /// Overrides variables of the plan with the values set by the user: before the plan's variables are collected, which may refer to
+    /// them, and again afterwards.
     pub(super) fn apply_preset(&mut self) {
         for (name, value) in self.outside.variables.into_iter().flatten() {
             self.runtime.remove(name);
-            self.values.insert(name.clone(), value.clone());
+            self.values.insert(name.clone(), value.clone().into());
         }
     }
 
@@ -95,15 +121,7 @@ impl<'g> Variables<'g> {
             "Arguments" => Some(node.element),
             _ => None,
         };
-        for entry in arguments.map_or(&[][..], |arguments| arguments.entries("Arguments.arguments")) {
-            let name = match entry.text_of("Argument.name") {
-                "" => entry.attribute("name"),
-                name => name,
-            };
-            if !name.is_empty() {
-                self.values.insert(name.to_owned(), entry.text_of("Argument.value").to_owned());
-            }
-        }
+        self.user_defined(arguments.map_or(&[][..], |arguments| arguments.entries("Arguments.arguments")));
         let anew = match node.class() {
             "CSVDataSet" => self.csv_data_set(node, Per::Visit),
             "RandomCSVDataSetConfig" => self.random_csv_data_set(node),
@@ -121,11 +139,48 @@ impl<'g> Variables<'g> {
         node.children.iter().for_each(|child| self.collect(child, inner.as_deref().or(within)));
     }
 
+    /// Evaluates the user-defined variables of an element. They may refer to those of earlier elements, not to each other
+    /// (`PreCompiler.addNode`).
+    fn user_defined(&mut self, entries: &[Element]) {
+        let mut all = Vec::new();
+        for entry in entries {
+            let name = match entry.text_of("Argument.name") {
+                "" => entry.attribute("name"),
+                name => name,
+            };
+            if !name.is_empty() && self.outside.variable(name).is_none() {
+                let mut known = Known::default();
+                self.properties_without_default.clear();
+                let text = entry.text_of("Argument.value");
+                self.substitute(text, MAX_DEPTH, Evaluation::Once, &mut known.text, &mut known.unknown);
+                known.properties = std::mem::take(&mut self.properties_without_default);
+                all.push((name.to_owned(), known));
+            }
+        }
+        self.values.extend(all);
+    }
+
+    /// Sets a variable of the plan for the elements that follow; returns whether `from` has a value before the run.
+    pub(super) fn set_from(&mut self, name: &str, from: &str) -> bool {
+        let Some(known) = self.values.get(from).filter(|_| !self.runtime.contains_key(from)).cloned() else {
+            return false;
+        };
+        self.runtime.remove(name);
+        self.values.insert(name.to_owned(), known);
+        true
+    }
+
     /// Collects the names of variables that `node` and its children extract.
     pub(super) fn collect_extracted(&mut self, node: &Node) {
         for property in EXTRACTOR_NAMES {
+            let numbers =
+                MATCH_NUMBERS.iter().map(|property| node.element.text_of(property)).find(|text| !text.is_empty());
+            let all = numbers.is_some_and(|numbers| numbers.contains('-'));
             for name in node.element.text_of(property).split(';').map(str::trim).filter(|name| !name.is_empty()) {
-                self.extracted(name);
+                // The names of the matches are registered by the extractor itself, which comes before their uses.
+                if !all {
+                    self.extracted(name);
+                }
             }
         }
         node.children.iter().for_each(|child| self.collect_extracted(child));
@@ -170,7 +225,7 @@ impl<'g> Variables<'g> {
         let (start, step) = (number("CounterConfig.start").unwrap_or(0), number("CounterConfig.incr").unwrap_or(0));
         if step == 0 {
             // Invalid numbers count as 0.
-            self.values.insert(name.to_owned(), start.to_string());
+            self.values.insert(name.to_owned(), start.to_string().into());
             self.note(node, format!("has an increment of 0, so `{name}` stays {start}"));
             return false;
         }
@@ -226,7 +281,7 @@ impl<'g> Variables<'g> {
             );
         }
         if low == high {
-            self.values.insert(name.to_owned(), low.to_string());
+            self.values.insert(name.to_owned(), low.to_string().into());
             return false;
         }
         self.define(name, ValueSource::UniformInteger(low, high), Per::Visit);
@@ -248,8 +303,7 @@ impl<'g> Variables<'g> {
         if let Some(value) = self.values.get(name).cloned()
             && !self.definitions.iter().any(|variable| variable.name == own)
         {
-            let value = self.resolve(&value).0.to_display();
-            self.definitions.push(Variable::constant(own.clone(), value));
+            self.definitions.push(Variable::constant(own.clone(), value.text.to_display()));
         }
         own
     }
@@ -285,17 +339,26 @@ impl<'g> Variables<'g> {
                 resolved.push(&given);
                 continue;
             }
-            // User-defined variables are evaluated at the start of the test.
-            let (value, evaluation) = match self.values.get(wanted) {
-                Some(value) => (Some(value.clone()), Evaluation::Once),
-                None => (self.static_value(wanted), evaluation),
-            };
+            if let Some(known) = self.values.get(wanted).cloned() {
+                self.substituted_bytes += known.text.to_display().len() + 1;
+                if self.substituted_bytes <= MAX_BYTES {
+                    resolved.push(&known.text);
+                    unknown.extend(known.unknown);
+                    self.properties_without_default.extend(known.properties);
+                    continue;
+                }
+            }
+            let value = self.static_value(wanted);
             match value.filter(|value| depth > 0 && self.substituted_bytes + value.len() <= MAX_BYTES) {
                 Some(value) => {
                     self.substituted_bytes += value.len() + 1;
                     self.substitute(&value, depth - 1, evaluation, resolved, unknown);
                 }
-                _ => {
+                None if evaluation == Evaluation::Once => {
+                    unknown.push(whole.to_owned());
+                    resolved.push_str(whole);
+                }
+                None => {
                     unknown.push(whole.to_owned());
                     let plain = wanted.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
                     let known = depth > 0 && plain && !wanted.is_empty();
@@ -334,8 +397,14 @@ impl<'g> Variables<'g> {
         let (called, value, per) = match function {
             // Thread numbers start at 1.
             "__threadNum" => ("thread".to_owned(), ValueSource::Sequence(1), Per::Session),
-            "__counter" if argument(0).is_some_and(|own| own.eq_ignore_ascii_case("false")) => {
-                ("counter".to_owned(), ValueSource::Sequence(1), Per::Request)
+            "__counter" => ("counter".to_owned(), ValueSource::Sequence(1), Per::Request),
+            "__time" if evaluation == Evaluation::EachUse => {
+                // Other formats are of the local time.
+                return match argument(0).unwrap_or("") {
+                    "" => Some(Text::variable("now|unix_ms")),
+                    "/1000" => Some(Text::variable("now|unix")),
+                    _ => None,
+                };
             }
             "__UUID" => ("uuid".to_owned(), ValueSource::Uuid, Per::Request),
             "__Random" => {
@@ -375,7 +444,9 @@ impl<'g> Variables<'g> {
             self.notes.push(Note {
                 line: 0,
                 element: format!("`${{{name}}}`"),
-                message: "counts its own calls; here the requests of the whole run".to_owned(),
+                message:
+                    "counts its own calls, with TRUE for each user; here the requests of the whole run are counted"
+                        .to_owned(),
             });
         }
         self.define_generated(&key, &called, value, per)
@@ -447,7 +518,16 @@ impl<'g> Variables<'g> {
                 self.undefined_properties.insert(wanted, value.clone());
                 Some(value)
             }
-            "__V" => argument(0).and_then(|name| self.values.get(&name)).cloned(),
+            "__intSum" | "__longSum" => {
+                let sum = functions::evaluate(function, &arguments)?;
+                // The last argument may name a variable for the sum.
+                if let Some(name) = arguments.last().map(|name| name.trim()).filter(|name| name.parse::<i64>().is_err())
+                {
+                    self.values.insert(name.to_owned(), sum.clone().into());
+                }
+                Some(sum)
+            }
+            "__V" => argument(0).and_then(|name| self.values.get(&name)).map(|known| known.text.to_display()),
             _ => functions::evaluate(function, &arguments),
         }
     }

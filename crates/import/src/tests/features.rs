@@ -26,9 +26,10 @@ fn post(name: &str, properties: &str, under: &str) -> String {
 fn arguments(pairs: &[(&str, &str)]) -> String {
     let pair = |(name, value): &(&str, &str)| {
         format!(
-            "<elementProp name=\"{name}\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">true</boolProp>{}{}</elementProp>",
+            "<elementProp name=\"{name}\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">true</boolProp>{}{}{}</elementProp>",
             text("Argument.name", name),
-            text("Argument.value", value)
+            text("Argument.value", value),
+            text("Argument.metadata", "=")
         )
     };
     format!(

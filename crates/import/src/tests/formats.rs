@@ -123,10 +123,7 @@ wget http://other/
     assert_eq!(
         lines,
         [
-            (
-                4,
-                "-H Accept: removes the header; here the default of the generator is sent, unless you set another value"
-            ),
+            (0, "only some commands remove the header Accept; here all requests without it send the generator's own"),
             (8, "--retry 3: not translated"),
             (8, "--no-such: not translated"),
             (9, "is not a curl command; left out")

@@ -100,10 +100,28 @@ fn time_and_redirect_limits_of_curl_are_translated() {
 }
 
 #[test]
-fn headers_that_curl_removes_are_noted_if_the_generator_sends_them() {
+fn headers_that_curl_removes_are_not_sent() {
     let plan = read("curl -H 'Accept:' -H 'X-A:' http://h/\n", "f", None).unwrap().remove(0);
-    assert_eq!(plan.notes().len(), 1);
-    assert!(has(&plan, "-H Accept: removes the header"), "{:?}", plan.notes());
+    assert!(plan.target.omits_header("accept") && !plan.target.omits_header("user-agent"));
+    assert_eq!(plan.notes(), Vec::<String>::new());
+    let plan = read("curl -H 'Accept:' http://h/\ncurl http://h/b\n", "f", None).unwrap().remove(0);
+    assert!(!plan.target.omits_header("accept") && has(&plan, "only some commands remove the header Accept"));
+}
+
+#[test]
+fn curl_removes_dot_segments_and_sends_the_credentials_of_a_url() {
+    // lib/urlapi.c and lib/mime.c of curl.
+    let read = |command: &str| read(&format!("{command}\n"), "f", None).unwrap().remove(0);
+    assert_eq!(paths(&read("curl http://h/a/../b")), ["/b"]);
+    assert_eq!(paths(&read("curl --path-as-is http://h/a/../b")), ["/a/../b"]);
+    let auth = read("curl http://me:p%40w@h/a").target.auth().cloned();
+    assert_eq!(auth, Some(Auth::Basic(literal_template("me:p@w"))));
+    let plan = read("curl -F f=@a.txt http://h/");
+    let Body::Multipart(parts) = &plan.requests[0].body else { panic!("{plan:?}") };
+    assert_eq!(parts[0].media_type.as_deref(), Some("text/plain"));
+    let upload = read("curl -T a.bin http://h/");
+    assert!(has(&upload, "Expect: 100-continue") && !has(&upload, "Content-Length"), "{:?}", upload.notes());
+    assert!(has(&read("curl -X POST http://h/"), "no Content-Length"));
 }
 
 #[test]
@@ -123,6 +141,10 @@ fn postman_requests_are_those_that_postman_sends() {
         "{{\"name\": \"a\", \"protocolProfileBehavior\": {{\"disableBodyPruning\": true}}, \"request\": {{\"method\": \"GET\", \"url\": \"http://h/\", {raw}}}}}"
     );
     assert_eq!(read(&collection(&kept), "f", None).unwrap()[0].requests[0].body, body("hi"));
+    // A fragment is not sent, and newman adds headers of its own (postman-runtime).
+    assert_eq!(one("\"http://h/p#part\"").path.to_source(), "/p");
+    let names: Vec<String> = one("\"http://h/\"").headers.into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["Accept-Encoding", "Cache-Control"]);
     // The host that the user sets is the target.
     let items = [item("\"http://third.party/hit\""), item("\"{{base}}/login\"")].join(",");
     let plan = with(&collection(&items), &[("base", "http://mine:81")]).unwrap().remove(0);

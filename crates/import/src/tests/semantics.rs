@@ -388,12 +388,13 @@ fn included_files_are_inserted_or_noted() {
 }
 
 /// A sampler with these arguments: name, value, and whether `JMeter` encodes them.
-fn sampler(method: &str, arguments: &[(&str, &str, bool)]) -> String {
+pub(super) fn sampler(method: &str, arguments: &[(&str, &str, bool)]) -> String {
     let argument = |(name, value, encode): &(&str, &str, bool)| {
         format!(
-            "<elementProp name=\"{name}\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">{encode}</boolProp>{}{}</elementProp>",
+            "<elementProp name=\"{name}\" elementType=\"HTTPArgument\"><boolProp name=\"HTTPArgument.always_encode\">{encode}</boolProp>{}{}{}</elementProp>",
             text("Argument.name", name),
-            text("Argument.value", &value.replace('&', "&amp;"))
+            text("Argument.value", &value.replace('&', "&amp;")),
+            text("Argument.metadata", "=")
         )
     };
     format!(

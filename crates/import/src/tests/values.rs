@@ -1,6 +1,6 @@
 //! Values that requests need: what a login extracts, and names that have no value; and refusals that name the cause.
 
-use offered_workload::script::CsvFormat;
+use offered_workload::script::{CsvFormat, OnFailure};
 
 use super::semantics::{element, has, paths, under};
 use super::*;
@@ -50,15 +50,18 @@ fn a_plan_without_requests_is_an_error_with_the_reason() {
 }
 
 #[test]
-fn reactions_to_errors_are_noted_one_by_one() {
-    let noted = |reaction: &str| {
+fn reactions_to_errors_are_those_of_the_requests() {
+    let reaction = |reaction: &str| {
         let more = format!("<stringProp name=\"ThreadGroup.on_sample_error\">{reaction}</stringProp></ThreadGroup>");
-        one(&threads(1, 0, &get("a", "")).replace("</ThreadGroup>", &more)).0.notes().concat()
+        let (plan, _) = one(&threads(1, 0, &get("a", "")).replace("</ThreadGroup>", &more));
+        (plan.requests[0].on_failure, plan.notes().concat())
     };
-    assert!(noted("startnextloop").contains("on_failure = \"end-session\""));
-    assert!(noted("stopthread").contains("stops the thread after an error"));
-    assert!(noted("stoptest").contains("on_failure = \"stop\""));
-    assert!(!noted("continue").contains("error"));
+    let (next, note) = reaction("startnextloop");
+    assert!(next == OnFailure::EndSession && note.contains("without cookies and values"), "{note}");
+    let (thread, note) = reaction("stopthread");
+    assert!(thread == OnFailure::EndSession && note.contains("stops the thread after an error"), "{note}");
+    assert_eq!(reaction("stoptest"), (OnFailure::Stop, String::new()));
+    assert_eq!(reaction("continue"), (OnFailure::Continue, String::new()));
 }
 
 /// A plan that reads `data.csv` with this content.
@@ -93,11 +96,7 @@ fn data_files_of_every_form_are_read_as_jmeter_reads_them() {
     let (_, format, _) = with_data("\"u1\",2\n", &[("variableNames", "user,n"), ("quotedData", "true")]);
     assert!(format.quotes);
     let (_, format, plan) = with_data("u1,1,x\n\nu2\n", &[("variableNames", "user,n")]);
-    assert!(
-        format.ragged && has(&plan, "more or fewer than 2 values") && has(&plan, "blank lines"),
-        "{:?}",
-        plan.notes()
-    );
+    assert!(format.ragged && has(&plan, "fewer than 2 values") && has(&plan, "blank lines"), "{:?}", plan.notes());
 }
 
 #[test]

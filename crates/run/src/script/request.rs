@@ -344,11 +344,7 @@ impl Script {
         {
             return Err(MissingValue::Value(format!("the value for the header {name} has a control character")));
         }
-        for (name, value) in [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")] {
-            if !has(&headers, name) {
-                headers.push((name.to_owned(), value.to_owned()));
-            }
-        }
+        headers.extend(request.own_headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Ok(headers)
     }
 }

@@ -60,6 +60,7 @@ impl PreparedRequest {
         let agent = concat!("offered/", env!("CARGO_PKG_VERSION")).to_owned();
         for (name, value) in [("user-agent", Some(agent)), ("accept", Some("*/*".to_owned())), ("authorization", auth)]
         {
+            let value = value.filter(|_| !target.omits_header(name));
             if let Some(value) = value.filter(|_| !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))) {
                 headers.push((name.to_owned(), Template::literal(&value)));
             }

@@ -32,8 +32,7 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
 }
 
 fn check_feeder(Feeder { file, order, at_end, columns, format, .. }: &Feeder) -> Result<(), InvalidValue> {
-    check_data_file(file)?;
-    let is_csv = file.trim_end_matches(".gz").to_ascii_lowercase().ends_with(".csv");
+    let is_csv = is_csv_file(file, columns.is_some())?;
     if !is_csv && *format != CsvFormat::default() {
         return Err(InvalidValue::new("separator, quotes, skip_lines and ragged go with a .csv file"));
     }
@@ -69,14 +68,17 @@ fn check_name(name: &str) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Checks that the name of a data file ends in `.csv` or `.jsonl`, optionally with `.gz`.
-fn check_data_file(file: &str) -> Result<(), InvalidValue> {
+/// Whether a data file is CSV and not JSON lines: by the end of its name before `.gz`; with `columns` any other end than `.jsonl` is CSV.
+fn is_csv_file(file: &str, has_columns: bool) -> Result<bool, InvalidValue> {
     let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
     let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
-    if ends_in("csv") || ends_in("jsonl") {
-        return Ok(());
+    match ends_in("jsonl") {
+        true => Ok(false),
+        false if has_columns || ends_in("csv") => Ok(true),
+        false => Err(InvalidValue::new(
+            "expected a name that ends in .csv or .jsonl; with `columns` another one is read as CSV",
+        )),
     }
-    Err(InvalidValue::new("expected a name that ends in .csv or .jsonl"))
 }
 
 /// Name and password are joined by a colon.

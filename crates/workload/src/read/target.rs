@@ -46,6 +46,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         resolve: table.named("resolve")?.unwrap_or_default(),
         sources: sources(&table)?,
         headers: headers(&table)?,
+        omit_headers: omit_headers(&table)?,
         auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
         cookies: table.get("cookies").map_or(Ok(false), |value| value.truth())?,
         redirects: limit("redirects")?.unwrap_or(0),
@@ -53,6 +54,11 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         patience: None,
         resend: table.get("resend").map_or(Ok(true), |value| value.truth())?,
     })
+}
+
+fn omit_headers(table: &Table<'_>) -> Result<Vec<String>, Mistake> {
+    let items = table.get("omit_headers").map_or(Ok(Vec::new()), |value| value.list())?;
+    items.iter().map(|item| item.text().map(str::to_owned)).collect()
 }
 
 /// The most addresses of all `sources` together.

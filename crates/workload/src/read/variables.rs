@@ -100,7 +100,7 @@ impl Reader<'_> {
         let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
         let rows = self.text(file).and_then(|text| {
             let rows =
-                if ends_in("csv") { csv(&text, columns.clone(), format) } else { json_lines(&text, columns.clone()) };
+                if ends_in("jsonl") { json_lines(&text, columns.clone()) } else { csv(&text, columns.clone(), format) };
             match rows {
                 Ok(rows) if rows.is_empty() => Err("it has no rows".to_owned()),
                 rows => rows.map(Arc::new),

@@ -250,6 +250,7 @@ fn mistakes_have_their_line_and_a_fix() {
         ("[variables]\n\"a b\" = \"x\"", 4, &["not a name"]),
         ("[variables]\na = { fil = \"x\" }", 4, &["did you mean `file`?"]),
         ("[variables]\na = { file = \"users.txt\" }", 4, &[".csv or .jsonl"]),
+        ("[variables]\na = { file = \"users.jsonl\", separator = \";\" }", 4, &["go with a .csv file"]),
         ("[variables]\na = { file = \"users.csv\", order = \"random\", at_end = \"stop\" }", 4, &["no end"]),
         ("[variables]\na = { uuid = true, order = \"random\" }", 4, &["goes with file"]),
         ("[variables]\na = { random = \"unifrom:1..2\" }", 4, &["did you mean `uniform`?"]),

@@ -50,6 +50,11 @@ pub(crate) static TARGET: Shape = shape(
             "Source addresses of connections, used in turn; ranges as \"127.0.1.1-127.0.1.9\".",
         ),
         HEADERS,
+        key(
+            "omit_headers",
+            List(&Choice(&Target::OWN_HEADERS)),
+            "Headers that are not sent unless `headers` sets them. Default: none, so both are sent.",
+        ),
         key("auth", Any(&[Kind::Table(&AUTH), Only(false)]), "Credentials. Default: none."),
         key("cookies", Boolean, "Keep cookies per session. Default false."),
         REDIRECTS,

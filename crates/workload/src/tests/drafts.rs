@@ -164,7 +164,7 @@ fn change_request(draft: &mut Draft, change: impl FnOnce(Request) -> Request) {
     }
 }
 
-const CHANGES: [Change; 24] = [
+const CHANGES: [Change; 25] = [
     |draft, n| change_target(draft, |target| target.with_response_timeout(Nanos(n % 4))),
     |draft, n| change_target(draft, |target| target.with_connect_timeout(Nanos(n % 4 * 1_000_001))),
     |draft, n| change_target(draft, |target| target.with_redirects(n as u32 % 4 * 40)),
@@ -185,6 +185,10 @@ const CHANGES: [Change; 24] = [
         change_target(draft, |target| target.with_proxy(Some(Proxy { host: word(n), port: 1, user })));
     },
     |draft, n| change_target(draft, |target| target.with_cookies(n % 2 == 0)),
+    |draft, n| {
+        let omitted = Target::OWN_HEADERS[..n as usize % 3].iter().map(|name| (*name).to_owned());
+        change_target(draft, |target| target.with_omit_headers(omitted.collect()));
+    },
     |draft, n| {
         change_target(draft, |target| {
             target.with_headers(vec![named_text(("X", &word(n))), named_text(("Y", &word(n / 8)))])

@@ -76,7 +76,7 @@ impl Compiled {
             head.plain("Proxy-Authorization", authorization)?;
         }
         for (name, usual) in [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")] {
-            if !given(name) {
+            if !given(name) && !target.omits_header(name) {
                 head.plain(name, usual)?;
             }
         }

@@ -1,0 +1,201 @@
+//! What JMeter puts on the wire for a sampler: method, path, Content-Type and body. The recording of real JMeter 5.6.3 by `tests/wire`
+//! has the same rows.
+
+use offered_workload::script::Which;
+
+use super::semantics::{element, has, paths, sampler, under};
+use super::*;
+
+const FORM: &str = "application/x-www-form-urlencoded; charset=UTF-8";
+const PLAIN: &str = "text/plain; charset=UTF-8";
+
+/// An argument that is URL-encoded.
+fn arg<'a>(name: &'a str, value: &'a str) -> (&'a str, &'a str, bool) {
+    (name, value, true)
+}
+
+#[test]
+fn arguments_become_query_or_body_by_the_method() {
+    let none: &[(&str, &str, bool)] = &[];
+    // Method, arguments, path, Content-Type, body, and where JMeter decides it.
+    let rows = [
+        ("GET", &[arg("x", "a b")][..], "/one?x=a+b", "", Body::None, "HTTPSamplerBase.getQueryString"),
+        ("OPTIONS", &[arg("x", "1")], "/one?x=1", "", Body::None, "HTTPSamplerBase.getUrl"),
+        ("HEAD", &[arg("x", "1")], "/one", "", Body::None, "HTTPSamplerBase.getUrl"),
+        ("DELETE", &[arg("x", "1")], "/one?x=1", FORM, form(&[("x", Text::from("1"))]), "HTTPHC4Impl.handleMethod"),
+        ("DELETE", none, "/one", "", Body::None, "HTTPHC4Impl.handleMethod"),
+        ("POST", none, "/one", FORM, Body::None, "HTTPHC4Impl.createUrlEncodedFormEntity"),
+        (
+            "POST",
+            &[arg("x", "1")],
+            "/one",
+            FORM,
+            form(&[("x", Text::from("1"))]),
+            "HTTPHC4Impl.createUrlEncodedFormEntity",
+        ),
+        ("PUT", &[("", "raw", false)], "/one", PLAIN, body("raw"), "HTTPSamplerBase.getSendParameterValuesAsPostBody"),
+        ("GET", &[("", "raw", false)], "/one", PLAIN, body("raw"), "HTTPHC4Impl.createHttpRequest"),
+        ("GET", &[("", "", false)], "/one", PLAIN, body(""), "HTTPHC4Impl.createHttpRequest"),
+    ];
+    for (method, arguments, path, kind, body, source) in rows {
+        let (plan, _) = one(&threads(1, 0, &sampler(method, arguments)));
+        let request = &plan.requests[0];
+        let header = request.header("content-type").map(Text::to_display).unwrap_or_default();
+        assert_eq!(
+            (request.path.to_source().as_str(), header.as_str(), &request.body),
+            (path, kind, &body),
+            "{method} {source}"
+        );
+        assert_eq!(plan.target.omits_header("accept"), true, "HTTPHC4Impl sends no Accept");
+    }
+}
+
+#[test]
+fn arguments_of_a_sampler_come_before_those_of_its_defaults() {
+    // ConfigTestElement.addConfigElement and Arguments.addTestElement: the nearest defaults first.
+    let defaults = |name: &str| {
+        sampler("", &[arg(name, "1")])
+            .replace("HTTPSamplerProxy testname=\"s\"", "ConfigTestElement guiclass=\"HttpDefaultsGui\"")
+            .replace("/HTTPSamplerProxy", "/ConfigTestElement")
+    };
+    let content =
+        [defaults("outer"), under("GenericController", &[], &(defaults("inner") + &sampler("GET", &[arg("x", "1")])))];
+    let (plan, _) = one(&threads(1, 0, &content.concat()));
+    assert_eq!(paths(&plan), ["/one?x=1&inner=1&outer=1"]);
+}
+
+#[test]
+fn fragments_are_not_sent_and_invalid_urls_are_noted() {
+    // java.net.URL and URL.toURI.
+    let of = |path: &str| one(&threads(1, 0, &get("a", "").replace("/a<", &format!("{path}<")))).0;
+    assert_eq!(paths(&of("/a?x=1#part")), ["/a?x=1"]);
+    let plan = of("/a|b");
+    assert!(
+        paths(&plan) == ["/a|b"] && has(&plan, "JMeter does not send it, because `|` is not valid"),
+        "{:?}",
+        plan.notes()
+    );
+    // HTTPSamplerBase.getUrl: a whole URL as path has no arguments.
+    let whole = sampler("GET", &[arg("x", "1")]).replace(">/one<", ">http://shop/two<");
+    assert_eq!(paths(&one(&threads(1, 0, &whole)).0), ["/two"]);
+}
+
+#[test]
+fn user_defined_variables_refer_to_earlier_elements_only() {
+    // PreCompiler.addNode.
+    let later = user_defined("w", "x${v}");
+    let (plan, _) = one(&threads(1, 0, &[user_defined("v", "1"), later.clone(), get("a?${w}", "")].concat()));
+    assert_eq!((paths(&plan), plan.notes()), (vec!["/a?x1".to_owned()], vec![]));
+    let (plan, _) = one(&threads(1, 0, &[later, user_defined("v", "1"), get("a?${w}", "")].concat()));
+    assert!(
+        has(&plan, "`${v}` has no known value and is sent unchanged; import again with --set v=VALUE"),
+        "{:?}",
+        plan.notes()
+    );
+}
+
+#[test]
+fn all_matches_are_extracted_by_number() {
+    // RegexExtractor.extractAll... sets `id_1`, `id_2`, ... and `id_matchNr`.
+    let all = [
+        ("RegexExtractor.refname", "id"),
+        ("RegexExtractor.regex", "id=(\\d)"),
+        ("RegexExtractor.template", "$1$"),
+        ("RegexExtractor.match_number", "-1"),
+    ];
+    let (plan, _) =
+        one(&threads(1, 0, &[get("a", &element("RegexExtractor", &all)), get("b?${id_2}${id_matchNr}", "")].concat()));
+    let names: Vec<(&str, &Which)> =
+        plan.requests[0].extract.iter().map(|one| (one.name.as_str(), &one.which)).collect();
+    assert_eq!(names, [("id_matchNr", &Which::Count), ("id_2", &Which::Nth(2))]);
+    assert_eq!(paths(&plan)[1], "/b?{{id_2}}{{id_matchNr}}");
+}
+
+#[test]
+fn lists_of_user_defined_variables_are_iterated() {
+    // ForeachController.isDone: from startIndex, exclusive, to endIndex, while the variable exists.
+    let each = |properties: &[(&str, &str)]| {
+        let mut all = vec![("ForeachController.inputVal", "v"), ("ForeachController.returnVal", "x")];
+        all.extend(properties);
+        let lists = [user_defined("v_1", "a"), user_defined("v_2", "b"), user_defined("v_3", "c")].concat();
+        paths(&one(&threads(1, 0, &(lists + &under("ForeachController", &all, &get("${x}", "")) + &get("z", "")))).0)
+    };
+    assert_eq!(each(&[]), ["/a", "/b", "/c", "/z"]);
+    assert_eq!(each(&[("ForeachController.startIndex", "1"), ("ForeachController.endIndex", "2")]), ["/b", "/z"]);
+}
+
+#[test]
+fn once_only_controllers_run_once_in_groups_of_few_iterations() {
+    let content = under("OnceOnlyController", &[], &get("login", "")) + &get("buy", "");
+    let text = jmx(&format!(
+        "<ThreadGroup testname=\"g\"><elementProp name=\"ThreadGroup.main_controller\"><stringProp name=\"LoopController.loops\">3</stringProp></elementProp><stringProp name=\"ThreadGroup.num_threads\">2</stringProp></ThreadGroup><hashTree>{content}</hashTree>"
+    ));
+    let (plan, workload) = one(&text);
+    let steps: Vec<(&str, u32)> = plan.flows[0].steps.iter().map(|step| (step.request.as_str(), step.repeat)).collect();
+    assert_eq!(steps.iter().map(|(name, times)| name.repeat(*times as usize)).collect::<String>(), "loginbuybuybuy");
+    let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
+    assert_eq!((closed.users(), closed.visits()), (2, Some(1)));
+    // LoopController.nextIsNull: a group with continue_forever has no last iteration.
+    let endless = text.replace(
+        "<stringProp name=\"LoopController.loops",
+        "<boolProp name=\"LoopController.continue_forever\">true</boolProp><stringProp name=\"LoopController.loops",
+    );
+    let Sessions::Closed(closed) = one(&endless).1.sessions().clone() else { panic!("{endless}") };
+    assert_eq!(closed.visits(), None);
+}
+
+#[test]
+fn conditions_that_a_run_decides_are_conditions_of_steps() {
+    use offered_workload::condition::Subject;
+    let number = [
+        ("JSONPostProcessor.referenceNames", "n"),
+        ("JSONPostProcessor.jsonPathExprs", "$.n"),
+        ("JSONPostProcessor.match_numbers", "1"),
+    ];
+    let first = get("a", &element("JSONPostProcessor", &number));
+    let guarded = |condition: &str, content: &str| {
+        under("IfController", &[("IfController.condition", condition), ("IfController.useExpression", "true")], content)
+    };
+    for (condition, subject, negated) in [
+        (
+            "${__jexl3(\"${n}\" == \"5\")}",
+            Subject::Value(Template::new("{{n}}"), TextCondition::Is(literal_template("5"))),
+            false,
+        ),
+        (
+            "${__groovy(vars.get('n') != '5')}",
+            Subject::Value(Template::new("{{n}}"), TextCondition::Is(literal_template("5"))),
+            true,
+        ),
+        (
+            "${__jexl3(${n} &gt; 3)}",
+            Subject::Value(Template::new("{{n}}"), TextCondition::Count("> 3".parse().unwrap())),
+            false,
+        ),
+        ("${JMeterThread.last_sample_ok}", Subject::Ok, false),
+    ] {
+        let (plan, workload) =
+            one(&threads(1, 0, &[first.clone(), guarded(condition, &get("b", "")), get("z", "")].concat()));
+        let found = plan.flows[0].steps[1].only_if.clone().unwrap_or_else(|| panic!("{condition}: {:?}", plan.notes()));
+        assert_eq!((&found.subject, found.negated), (&subject, negated), "{condition}");
+        assert_eq!((workload.conditions(), plan.notes()), (&[found][..], vec![]), "{condition}");
+    }
+    // What is not a comparison with a constant stays a note, and so does the first request of an iteration.
+    for content in
+        [first.clone() + &guarded("${__jexl3(\"${n}\" == \"5\" || 1 == 2)}", &get("b", "")), guarded("${n}", &first)]
+    {
+        let (plan, _) = one(&threads(1, 0, &(content + &get("z", ""))));
+        assert!(plan.flows[0].steps.iter().all(|step| step.only_if.is_none()));
+        assert!(has(&plan, "here always") || has(&plan, "here it always holds"), "{:?}", plan.notes());
+    }
+    // WhileController.endOfLoop: a single request is repeated until the condition no longer holds.
+    let poll = under(
+        "WhileController",
+        &[("WhileController.condition", "${__jexl3(\"${n}\" != \"5\")}")],
+        &first.replace("/a<", "/poll<"),
+    );
+    let (plan, _) = one(&threads(1, 0, &[get("a", ""), poll].concat()));
+    let step = &plan.flows[0].steps[1];
+    assert!(step.repeat == 100 && step.until.as_ref().is_some_and(|until| !until.negated), "{step:?}");
+    assert!(step.only_if.is_some() && has(&plan, "at most 100 times"), "{:?}", plan.notes());
+}
