@@ -72,6 +72,8 @@ impl Check {
             Some((low, high)) if within(low) && within(high) => Some(true),
             Some((low, high)) if high < least || low > most => Some(false),
             Some(_) => None,
+            // A simulation was too short for an interval.
+            None if self.low.is_some() => None,
             None => Some(within(value)),
         };
         Ok(Outcome { claim: self.claim.clone(), value, ends, expected: self.expected, holds })
