@@ -51,6 +51,7 @@ const MAX_UNROLLED: usize = 500;
 const MAX_GROUPS: usize = 100;
 
 /// Translates one thread group.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the group")]
 struct Reader<'e, 'g> {
     file: &'e str,
     plan: &'e Node<'e>,

@@ -28,12 +28,12 @@ fn main() {
                     _ => stream.exponential() - 1.0,
                 };
                 let sequence: Vec<f64> = (0..20).map(|_| truth + draw()).collect();
-                let (n, found) = stopped(&repeated, &looks, &sequence);
+                let (n, found) = stopped(repeated, &looks, &sequence);
                 contains += usize::from(found.low <= truth && truth <= found.high);
                 known += usize::from(excludes_zero(found));
                 wrong += usize::from(found.high < 0.0 || (truth == 0.0 && found.low > 0.0));
                 values += n;
-                let (_, found) = stopped(&ordinary, &looks, &sequence);
+                let (_, found) = stopped(ordinary, &looks, &sequence);
                 by_ordinary += usize::from(found.low <= truth && truth <= found.high);
             }
             let percent = |n: usize| 100.0 * n as f64 / SEQUENCES as f64;
@@ -50,7 +50,7 @@ fn main() {
 }
 
 /// The number of values at which the sequence stops, and the interval then.
-fn stopped(intervals: &RepeatedIntervals, looks: &[usize], sequence: &[f64]) -> (usize, Estimate) {
+fn stopped(intervals: RepeatedIntervals, looks: &[usize], sequence: &[f64]) -> (usize, Estimate) {
     let all = looks.iter().map(|n| (*n, intervals.mean(&sequence[..*n])));
     let mut last = (0, intervals.mean(&[]));
     for (n, found) in all {

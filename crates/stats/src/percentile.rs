@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_constant_is_its_own_interval() {
-        assert_eq!(interval(&Batched::new(&[7.0; 6000]), 0.9), PercentileInterval::Known(7.0, 7.0));
+        assert_eq!(interval(&Batched::new(&vec![7.0; 6000]), 0.9), PercentileInterval::Known(7.0, 7.0));
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl Reader<'_, '_> {
                 "starts the next iteration after an error; here a new visitor starts it, without cookies and values",
             ),
             "stopthread" if !self.single_round => {
-                self.note(node, "stops the thread after an error; here a new visitor starts its next iteration")
+                self.note(node, "stops the thread after an error; here a new visitor starts its next iteration");
             }
             _ => {}
         }

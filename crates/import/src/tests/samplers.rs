@@ -46,7 +46,7 @@ fn arguments_become_query_or_body_by_the_method() {
             (path, kind, &body),
             "{method} {source}"
         );
-        assert_eq!(plan.target.omits_header("accept"), true, "HTTPHC4Impl sends no Accept");
+        assert!(plan.target.omits_header("accept"), "HTTPHC4Impl sends no Accept");
     }
 }
 

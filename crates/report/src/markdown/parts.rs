@@ -120,7 +120,7 @@ fn scenario_lines(run: &Run, most: usize) -> Option<Vec<String>> {
     (!all.is_empty() && room > 0).then(|| {
         let mut lines = rows(&Table {
             caption: String::new(),
-            headings: vec!["scenario", "verdict", "sent/s", "requests", "failed", "p95 ms"],
+            headings: headings(["scenario", "verdict", "sent/s", "requests", "failed", "p95 ms"]),
             rows: all.iter().take(room).map(row).collect(),
         });
         lines.extend((left_out > 0).then(|| format!("| {left_out} more | see below | | | | |")));

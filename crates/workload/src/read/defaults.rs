@@ -105,7 +105,7 @@ pub(super) struct Applied {
 
 impl Reader<'_> {
     /// The keys of a `[[flow]]` or `[[scenario]]` table; `None`: it has none of them.
-    fn defaults_of(&self, table: &Table<'_>, target: Option<u16>) -> Result<Option<Defaults>, Mistake> {
+    fn defaults_of(table: &Table<'_>, target: Option<u16>) -> Result<Option<Defaults>, Mistake> {
         let redirects = table.get("redirects").map(|value| small(&value, value.whole()?)).transpose()?;
         let defaults = Defaults {
             headers: headers(table)?,
@@ -127,13 +127,13 @@ impl Reader<'_> {
         targets: &[Target],
     ) -> Result<Applied, Mistake> {
         let tables = |key: &str| root.get(key).map_or(Ok(Vec::new()), |value| value.list());
-        let of_flow = |item: &Value<'_>| self.defaults_of(&item.table(&shape::FLOW)?, None);
+        let of_flow = |item: &Value<'_>| Self::defaults_of(&item.table(&shape::FLOW)?, None);
         let by_flow = tables("flow")?.iter().map(of_flow).collect::<Result<Vec<_>, Mistake>>()?;
         let scenarios = tables("scenario")?;
         let of_scenario = |item: &Value<'_>| {
             let table = item.table(&shape::SCENARIO)?;
             let target = table.get("target").map(|value| target_named(&value, targets)).transpose()?;
-            self.defaults_of(&table, target)
+            Self::defaults_of(&table, target)
         };
         let by_scenario = scenarios.iter().map(of_scenario).collect::<Result<Vec<_>, Mistake>>()?;
         let all_flows: &[Flow] = flows.as_ref().map_or(&[], |flows| &flows.flows);
@@ -224,7 +224,7 @@ impl Variants<'_> {
         let uses = self.uses();
         let table_of = std::mem::take(&mut *reader.tables.borrow_mut());
         let mut requests = Vec::new();
-        for (of, _) in &uses {
+        for of in uses.keys() {
             let (number, flow, scenario) = *of;
             let table = table_of.get(number).copied();
             reader.tables.borrow_mut().extend(table);

@@ -6,7 +6,7 @@ const REQUESTS: &str = "[[request]]\nname = \"home\"\nget = \"/\"\nheaders = { X
     [[request]]\nname = \"item\"\nget = \"/item\"\ntimeout = \"9s\"\nauth = false\n";
 
 fn names(workload: &Workload) -> Vec<&str> {
-    workload.requests().iter().map(|request| request.name()).collect()
+    workload.requests().iter().map(crate::Request::name).collect()
 }
 
 /// The names of the requests of the first sessions.
@@ -60,7 +60,7 @@ fn scenarios_send_the_same_requests_to_their_targets() {
     let text = format!("duration = \"9s\"\n{REQUESTS}{SCENARIOS}[[flow]]\nname = \"f\"\nstep = [\"home\", \"item\"]\n");
     let workload = read(&text);
     assert_eq!(names(&workload), ["home", "home (america)", "item", "item (america)", "item (batch)"]);
-    let targets: Vec<u16> = workload.requests().iter().map(|request| request.target()).collect();
+    let targets: Vec<u16> = workload.requests().iter().map(crate::Request::target).collect();
     assert_eq!(targets, [0, 1, 0, 1, 1]);
     // Sessions belong to the scenarios in turn.
     assert_eq!(walks(&workload, 3), ["item, home, item", "home (america), item (america)", "item (batch)"]);

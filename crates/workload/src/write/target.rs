@@ -50,8 +50,7 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
     let keys = keys.when(*resolve != Resolve::default(), |keys| keys.text("resolve", resolve));
     let keys = keys.when(!sources.is_empty(), |keys| keys.raw("sources", addresses(sources)));
     let keys = keys.when(!headers.is_empty(), |keys| keys.raw("headers", templates(headers)));
-    let keys = keys
-        .when(!omit_headers.is_empty(), |keys| keys.raw("omit_headers", list(omit_headers, |name| toml_text(name))));
+    let keys = keys.when(!omit_headers.is_empty(), |keys| keys.raw("omit_headers", list(omit_headers, toml_text)));
     let keys = keys.maybe(auth.as_ref(), |keys, who| keys.raw("auth", credentials(who)));
     let keys = keys.when(*cookies, |keys| keys.raw("cookies", true));
     let keys = keys.when(*redirects > 0, |keys| keys.raw("redirects", *redirects));
