@@ -66,14 +66,15 @@ mod tests {
     use offered_base::{Instant, Nanos};
     use offered_events::{Event, Outcome, Recording};
 
-    /// One request every 10 ms for 10 s. Request i completes after i % 100 ms; every 50th fails; every other one has
+    /// One request every 10 ms for 10 s. Request i completes after 37 i % 100 ms; every 50th fails; every other one has
     /// the label `even`.
     fn recording() -> Recording {
         let event = |i: u64| {
             let intended = Instant::from_millis(10 * i);
             Event {
                 sent: Some(intended + Nanos::from_micros(5)),
-                done: Some(intended + Nanos::from_millis(i % 100)),
+                // Every tenth of a second has fast and slow responses.
+                done: Some(intended + Nanos::from_millis(37 * i % 100)),
                 label: (i % 2) as u16,
                 outcome: if i.is_multiple_of(50) { Outcome::HttpError } else { Outcome::Ok },
                 ..Event::at(intended)
