@@ -86,7 +86,8 @@ fn mistakes_are_named() {
         ("target = \"us\"", "target = \"uk\"", "no [[target]] is named `uk`"),
         ("requests = [\"item\"]", "requests = [\"itm\"]", "did you mean `item`"),
         ("requests = [\"item\"]", "requests = [\"item\"]\nflows = [\"f\"]", "cannot be combined"),
-        ("timeout = \"1m\"", "timeout = \"0s\"", "timeout must be longer"),
+        ("timeout = \"1m\"", "redirects = 999", "redirects must be at most"),
+        ("timeout = \"1m\"", "headers = { \"a b\" = \"1\" }", "not a header name"),
     ] {
         let text =
             format!("duration = \"9s\"\n{REQUESTS}{SCENARIOS}[[flow]]\nname = \"f\"\nstep = [\"home\", \"item\"]\n");
