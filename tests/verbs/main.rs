@@ -6,6 +6,7 @@ mod catalogue;
 mod compare;
 mod completions;
 mod documents;
+mod fit;
 mod import;
 mod init;
 mod kubernetes;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as Arguments;
 use offered_base::Nanos;
 use offered_experiment::fit::{Conclusion, Fit, FitOptions, fit};
-use offered_experiment::{LocalRun, VerifyOptions};
+use offered_experiment::{Error, LocalRun, VerifyOptions};
 use offered_report::format::{number, rate};
 use offered_store::ReadOptions;
 use offered_workload::Policy;
@@ -95,6 +95,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 fn runs(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in given {
+        if path.is_file() {
+            return Err(Error::FitNeedsRun { path: path.clone() }.into());
+        }
         let cells = path.join("cells");
         if !cells.is_dir() {
             all.push(path.clone());
