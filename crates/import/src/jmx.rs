@@ -72,6 +72,8 @@ struct Reader<'e, 'g> {
     in_loop: bool,
     /// Whether an enclosing controller has a condition.
     in_condition: bool,
+    /// Number of passes through lists so far, of which nested controllers would make too many.
+    passes: usize,
     /// Lines of the throughput timers that control the whole group.
     throttles: Vec<usize>,
     /// Nesting depth of module controllers.
@@ -127,6 +129,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
             clears_cookies: None,
             in_loop: false,
             in_condition: false,
+            passes: 0,
             throttles: Vec::new(),
             module_depth: 0,
             module_targets: Vec::new(),

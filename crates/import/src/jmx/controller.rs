@@ -152,7 +152,8 @@ impl<'e> Reader<'e, '_> {
         let end = self.number(node, "ForeachController.endIndex", MAX_STEPS as f64) as usize;
         let mut all = Vec::new();
         for number in start + 1..=end.min(start + MAX_STEPS) {
-            if !self.variables.set_from(output, &format!("{input}{number}")) {
+            self.passes += 1;
+            if self.passes > MAX_STEPS || !self.variables.set_from(output, &format!("{input}{number}")) {
                 break;
             }
             all.push(Action::Sequence(self.actions(&node.children, scope)));

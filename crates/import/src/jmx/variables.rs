@@ -154,6 +154,10 @@ impl<'g> Variables<'g> {
                 let text = entry.text_of("Argument.value");
                 self.substitute(text, MAX_DEPTH, Evaluation::Once, &mut known.text, &mut known.unknown);
                 known.properties = std::mem::take(&mut self.properties_without_default);
+                for names in [&mut known.unknown, &mut known.properties] {
+                    names.sort_unstable();
+                    names.dedup();
+                }
                 all.push((name.to_owned(), known));
             }
         }
