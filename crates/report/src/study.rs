@@ -4,6 +4,7 @@
 //! `simulate`, `plan` and `sweep`.
 
 mod checks;
+mod claim;
 mod description;
 mod draw;
 mod error;
@@ -114,7 +115,7 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
         is_whole &= !lacks_rows;
     }
     let checks = figure.check.iter().filter(|check| check.files().all(exists));
-    let outcomes = checks.filter_map(|check| figure.available(check.outcome(folder)).transpose());
+    let outcomes = checks.filter_map(|check| figure.available(Outcome::of(check, folder)).transpose());
     let outcomes = outcomes.collect::<Result<Vec<Outcome>, Error>>()?;
     if !outcomes.is_empty() {
         let hold = outcomes.iter().filter(|outcome| outcome.holds == Some(true)).count();

@@ -18,7 +18,7 @@ use offered_workload::threshold::{Metric, Quantity, Statistic};
 use offered_workload::{Goodput, Group, failed_checks};
 
 use crate::pages::{self, Object};
-use crate::scenarios::recording_of;
+use crate::scenarios::MeasuredScenarios;
 use crate::token_metrics;
 use crate::verdict::{TimeStats, Verdict, Window};
 
@@ -50,26 +50,6 @@ pub struct Measurements<'a> {
     groups: &'a [Group],
     /// Only the requests of this step of the flows; `None`: all.
     step: Option<usize>,
-}
-
-/// The scenarios of a run with the verdict on each, as far as they are known, and their recordings once a metric has needed them.
-#[derive(Clone)]
-struct MeasuredScenarios<'a> {
-    scenarios: &'a Scenarios,
-    verdicts: &'a [Verdict],
-    recordings: Arc<[OnceLock<Recording>]>,
-}
-
-impl MeasuredScenarios<'_> {
-    /// The recording of the scenario with this number.
-    fn recording(&self, whole: &Recording, number: usize) -> io::Result<&Recording> {
-        let recording = &self.recordings[number];
-        if recording.get().is_none() {
-            // Another thread may have set the same meanwhile.
-            let _ = recording.set(recording_of(whole, self.scenarios, number)?);
-        }
-        Ok(recording.get().expect("it was set"))
-    }
 }
 
 impl<'a> Measurements<'a> {

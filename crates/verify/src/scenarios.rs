@@ -1,7 +1,7 @@
 //! The verdict on each scenario of a run: its events on its own clock, compared with its own load.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use offered_base::{Nanos, Share};
 use offered_events::{Columns, Event, EventSource, Events, Extent, Recording};
@@ -104,4 +104,24 @@ pub(crate) fn with_scenarios(whole: Verdict, scenarios: Vec<Verdict>) -> Verdict
         None => (whole.validity, whole.reason.clone()),
     };
     Verdict { validity, reason, scenarios, ..whole }
+}
+
+/// The scenarios of a run with the verdict on each, as far as they are known, and their recordings once a metric has needed them.
+#[derive(Clone)]
+pub(crate) struct MeasuredScenarios<'a> {
+    pub(crate) scenarios: &'a Scenarios,
+    pub(crate) verdicts: &'a [Verdict],
+    pub(crate) recordings: Arc<[OnceLock<Recording>]>,
+}
+
+impl MeasuredScenarios<'_> {
+    /// The recording of the scenario with this number.
+    pub(crate) fn recording(&self, whole: &Recording, number: usize) -> io::Result<&Recording> {
+        let recording = &self.recordings[number];
+        if recording.get().is_none() {
+            // Another thread may have set the same meanwhile.
+            let _ = recording.set(recording_of(whole, self.scenarios, number)?);
+        }
+        Ok(recording.get().expect("it was set"))
+    }
 }

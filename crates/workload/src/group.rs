@@ -111,9 +111,8 @@ mod tests {
             let error = parse(&format!("[[group]]\nname = \"g\"\n{group}\n")).unwrap_err();
             assert!(error.contains(why), "{group}: {error}");
         }
-        let error = parse(
-            "[[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"last\"\n[thresholds]\n\"group.p95{x}\" = \"< 1s\"\n",
-        );
+        let error =
+            parse("[[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"last\"\n[thresholds]\n\"group.p95{x}\" = \"< 1s\"\n");
         assert!(error.unwrap_err().contains("`x` is not one of g"));
     }
 }

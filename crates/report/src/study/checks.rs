@@ -2,35 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
+use super::claim::Check;
 use super::error::Error;
 use super::selection::Selection;
 use super::table::Data;
 use crate::document::{Cell, Table, headings};
-
-/// A claim: a figure, or the ratio of two, lies within a range.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Check {
-    /// The claim in words.
-    pub(super) claim: String,
-    /// The data file.
-    pub(super) file: PathBuf,
-    /// The column of the figure.
-    pub(super) column: String,
-    /// The columns of its interval: both or none.
-    low: Option<String>,
-    high: Option<String>,
-    /// Selects the row of the figure.
-    over: Selection,
-    /// The data file of the denominator; by default that of the figure.
-    under_file: Option<PathBuf>,
-    /// Selects the row of the denominator; `None`: the figure is no ratio.
-    under: Option<Selection>,
-    /// The range that the paper claims.
-    expected: [f64; 2],
-}
 
 /// The result of a check.
 pub(super) struct Outcome {
@@ -42,22 +18,18 @@ pub(super) struct Outcome {
     pub(super) holds: Option<bool>,
 }
 
-impl Check {
-    /// The data files.
-    pub(super) fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.file].into_iter().chain(&self.under_file)
-    }
-
-    pub(super) fn outcome(&self, folder: &Path) -> Result<Outcome, Error> {
+impl Outcome {
+    /// Reads the figures of a claim from the data files in `folder`.
+    pub(super) fn of(check: &Check, folder: &Path) -> Result<Self, Error> {
         let figure = |file: &PathBuf, selection: &Selection| {
             let path = folder.join(file);
             let data = Data::read(&path)?;
-            let (value, ends) = data.figure(selection, &self.column, self.low.as_deref(), self.high.as_deref())?;
+            let (value, ends) = data.figure(selection, &check.column, check.low.as_deref(), check.high.as_deref())?;
             Ok::<_, Error>((value, ends))
         };
-        let (mut value, mut ends) = figure(&self.file, &self.over)?;
-        if let Some(under) = &self.under {
-            let (other, other_ends) = figure(self.under_file.as_ref().unwrap_or(&self.file), under)?;
+        let (mut value, mut ends) = figure(&check.file, &check.over)?;
+        if let Some(under) = &check.under {
+            let (other, other_ends) = figure(check.under_file.as_ref().unwrap_or(&check.file), under)?;
             // The logarithms of two independent figures differ by a sum of squares.
             ends = ends.zip(other_ends).map(|((low, high), (other_low, other_high))| {
                 let down = f64::hypot((value / low).ln(), (other_high / other).ln());
@@ -66,17 +38,17 @@ impl Check {
             });
             value /= other;
         }
-        let [least, most] = self.expected;
+        let [least, most] = check.expected;
         let within = |x: f64| (least..=most).contains(&x);
         let holds = match ends {
             Some((low, high)) if within(low) && within(high) => Some(true),
             Some((low, high)) if high < least || low > most => Some(false),
             Some(_) => None,
             // A simulation was too short for an interval.
-            None if self.low.is_some() => None,
+            None if check.low.is_some() => None,
             None => Some(within(value)),
         };
-        Ok(Outcome { claim: self.claim.clone(), value, ends, expected: self.expected, holds })
+        Ok(Self { claim: check.claim.clone(), value, ends, expected: check.expected, holds })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::checks::Check;
+use super::claim::Check;
 use super::error::Error;
 use super::selection::Selection;
 use crate::document::Cell;

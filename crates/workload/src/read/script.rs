@@ -149,14 +149,8 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
         let extraction = Extraction {
             name: table.need("name", "\"token\"")?.text()?.to_owned(),
             find: find(&table, kind, &place)?,
-            which: which(&table)?,
-            if_missing: match (table.get("default"), table.get("keep")) {
-                _ if is_metric => IfMissing::NotMeasured,
-                (Some(_), Some(keep)) => return Err(keep.mistake("cannot be combined with default; remove one")),
-                (Some(text), None) => IfMissing::Default(text.text()?.to_owned()),
-                (None, Some(keep)) if keep.truth()? => IfMissing::KeepPrevious,
-                (None, _) => IfMissing::Fail,
-            },
+            which: which(&table, if is_metric { &["nth", "count"] } else { &["nth", "join", "count"] })?,
+            if_missing: if is_metric { IfMissing::NotMeasured } else { if_missing(&table)? },
         };
         item.checked(check_extraction(&extraction))?;
         if all.iter().any(|earlier| earlier.name == extraction.name) {
@@ -167,13 +161,22 @@ pub(super) fn extractions(table: &Table<'_>) -> Result<Vec<Extraction>, Mistake>
     Ok(all)
 }
 
-/// `nth = 2`, `nth = "last"`, `join = ","` or `count = true`.
-fn which(table: &Table<'_>) -> Result<Which, Mistake> {
-    const KINDS: [&str; 3] = ["nth", "join", "count"];
-    if KINDS.iter().all(|kind| table.get(kind).is_none()) {
+/// `default` or `keep`.
+fn if_missing(table: &Table<'_>) -> Result<IfMissing, Mistake> {
+    Ok(match (table.get("default"), table.get("keep")) {
+        (Some(_), Some(keep)) => return Err(keep.mistake("cannot be combined with default; remove one")),
+        (Some(text), None) => IfMissing::Default(text.text()?.to_owned()),
+        (None, Some(keep)) if keep.truth()? => IfMissing::KeepPrevious,
+        (None, _) => IfMissing::Fail,
+    })
+}
+
+/// `nth = 2`, `nth = "last"`, `join = ","` or `count = true`, as far as they are among `kinds`.
+fn which(table: &Table<'_>, kinds: &[&'static str]) -> Result<Which, Mistake> {
+    if kinds.iter().all(|kind| table.get(kind).is_none()) {
         return Ok(Which::Nth(1));
     }
-    let (kind, value) = table.one_of(&KINDS, "nth = 2")?;
+    let (kind, value) = table.one_of(kinds, "nth = 2")?;
     match kind {
         "join" => Ok(Which::All(value.text()?.to_owned())),
         "count" if value.truth()? => Ok(Which::Count),
