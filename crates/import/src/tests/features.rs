@@ -292,7 +292,7 @@ fn files_multipart_logins_and_redirects_are_translated() {
     assert_eq!(
         request(&plan, "parts").body,
         Body::Multipart(vec![
-            body::field("title", &Text::from("x & y"), None),
+            body::field("title", &Text::from("x & y"), Some("text/plain; charset=UTF-8")),
             body::upload("picture", "a.png", Some("image/png")),
         ])
     );

@@ -114,7 +114,7 @@ fn curl_removes_dot_segments_and_sends_the_credentials_of_a_url() {
     let read = |command: &str| read(&format!("{command}\n"), "f", None).unwrap().remove(0);
     assert_eq!(paths(&read("curl http://h/a/../b")), ["/b"]);
     assert_eq!(paths(&read("curl --path-as-is http://h/a/../b")), ["/a/../b"]);
-    let auth = read("curl http://me:p%40w@h/a").target.auth().cloned();
+    let auth = read("curl http://me:p%40w@h/a").requests[0].auth.clone();
     assert_eq!(auth, Some(Auth::Basic(literal_template("me:p@w"))));
     let plan = read("curl -F f=@a.txt http://h/");
     let Body::Multipart(parts) = &plan.requests[0].body else { panic!("{plan:?}") };
