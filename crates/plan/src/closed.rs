@@ -1,6 +1,7 @@
 //! Closed systems: N users who think, send a request, wait for the response, and think again.
 
 pub mod bounds;
+mod classes;
 mod constants;
 pub mod machine_repair;
 pub mod multiclass;

@@ -4,7 +4,7 @@
 //! c has the weight `F(v) = (1 / min(|v|, m)) sum over c of D_c F(v - e_c)`, F(0) = 1. So a station is added to a network by
 //! sums of positive terms alone (Buzen 1973; Reiser and Kobayashi 1975). Logarithms are stored, which do not overflow.
 
-use super::multiclass::{Class, Populations};
+use super::classes::{Class, Populations};
 
 /// ln G(n) by population vector.
 pub(super) type Logarithms = Vec<f64>;
