@@ -6,6 +6,7 @@
 
 mod candidates;
 mod features;
+mod input;
 mod minimise;
 mod observations;
 mod scalability;
@@ -18,29 +19,20 @@ mod workload_text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use offered_base::Seed;
 use offered_events::document::{Document, Schema};
-use offered_verify::StabilityState;
-use offered_workload::{Policy, Workload};
+use offered_workload::Policy;
 use serde::{Deserialize, Serialize};
 
 pub use candidates::CandidateResult;
+pub use input::FitOptions;
 pub use scalability::{Scalability, ScalabilityPoint};
 pub use service_times::{FittedService, ServiceSource};
 
 use crate::{Error, VerifiedRun, parallel};
-use candidates::{Candidate, Judge};
+use candidates::Judge;
+use input::{Candidate, RunData};
 use observations::Observations;
 use workload_text::with_server;
-
-/// What may be assumed about the server instead of being fitted.
-#[derive(Clone, Debug, Default)]
-pub struct FitOptions {
-    /// Number of servers; `None`: fitted.
-    pub servers: Option<u32>,
-    /// Disciplines to choose from; empty: the usual ones.
-    pub disciplines: Vec<Policy>,
-}
 
 /// A server fitted to runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -140,17 +132,6 @@ pub struct LeftOutRun {
     pub largest_difference: f64,
 }
 
-/// A verified run with its requests in memory.
-struct RunData {
-    name: String,
-    text: String,
-    workload: Workload,
-    /// Whether its backlog grew.
-    is_overloaded: bool,
-    observed: Observations,
-    directory: PathBuf,
-}
-
 /// Fits a server to runs of `offered`.
 ///
 /// # Errors
@@ -199,7 +180,7 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     let saturation = saturation(&results, mean, relative_error, &runs, scalability.as_ref());
     Ok(Fit {
         schema: Schema::new(),
-        runs: runs.iter().map(RunData::document).collect(),
+        runs: runs.iter().map(FittedRun::from).collect(),
         service,
         candidates: results,
         conclusion,
@@ -213,40 +194,15 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     })
 }
 
-impl RunData {
-    fn of(directory: PathBuf, run: VerifiedRun) -> Result<Self, Error> {
-        let VerifiedRun { recording, verdict, run: recorded, .. } = run;
-        let name = verdict.source.path.clone();
-        let Some(recorded) = recorded else { return Err(Error::FitNeedsRun { path: directory }) };
-        let is_overloaded = verdict.stability.as_ref().is_some_and(|of| of.state == StabilityState::Overloaded);
-        let record = recorded.record.as_ref();
-        if record.is_some_and(|record| record.load.is_some()) {
-            return Err(Error::TwinAtLoad);
-        }
-        let mut workload = recorded.workload?;
-        if let Some(seed) = record.and_then(|record| record.seed) {
-            workload = workload.with_seed(Seed(seed));
-        }
-        let observed = Observations::of(&recording, &verdict.window, &workload.labels())?;
-        if observed.requests.is_empty() {
-            return Err(Error::NothingToFit { path: directory });
-        }
-        Ok(Self { name, text: recorded.text, workload, is_overloaded, observed, directory })
-    }
-
-    /// The last part of its path.
-    fn short_name(&self) -> &str {
-        self.name.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.name)
-    }
-
-    fn document(&self) -> FittedRun {
-        FittedRun {
-            name: self.name.clone(),
-            completed_rate_per_s: self.observed.completed_rate(),
-            in_flight: self.observed.in_flight(),
-            unloaded_requests: self.observed.unloaded(),
-            mean_ms: self.observed.mean() * 1e3,
-            is_overloaded: self.is_overloaded,
+impl From<&RunData> for FittedRun {
+    fn from(run: &RunData) -> Self {
+        Self {
+            name: run.name.clone(),
+            completed_rate_per_s: run.observed.completed_rate(),
+            in_flight: run.observed.in_flight(),
+            unloaded_requests: run.observed.unloaded(),
+            mean_ms: run.observed.mean() * 1e3,
+            is_overloaded: run.is_overloaded,
         }
     }
 }

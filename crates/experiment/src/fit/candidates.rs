@@ -7,9 +7,9 @@ use offered_workload::Policy;
 use serde::{Deserialize, Serialize};
 
 use super::features::features;
+use super::input::{Candidate, FitOptions, RunData};
 use super::observations::{Collected, Observations};
 use super::workload_text::with_server;
-use super::{FitOptions, RunData};
 use crate::{Error, WorkloadSource, file_reader};
 
 /// Numbers of servers that are tried.
@@ -20,13 +20,6 @@ const TRIED: usize = 4;
 const EXPLAINED: f64 = 4.5;
 /// Relative difference that is accepted whatever the number of requests: no server is exactly its model.
 const MODEL_ERROR: f64 = 0.01;
-
-/// A discipline and a number of servers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Candidate {
-    pub(super) discipline: Policy,
-    pub(super) servers: u32,
-}
 
 /// How well a candidate explains the responses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use offered_base::InvalidValue;
 use offered_distributions::Distribution;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::candidates::Candidate;
+use super::input::Candidate;
 use crate::Error;
 
 /// `text` with this server. Requests get their own service time where they differ.
