@@ -6,6 +6,7 @@
 //! Realistic open Poisson traffic (1,000/s over 2 threads, 4 requests, exponential service, 2 s per part) takes about 17 bytes
 //! per event, including the footer. The test `an_event_takes_few_bytes` keeps it below 24.
 
+mod column;
 mod columns;
 mod footer;
 mod names;
@@ -35,7 +36,8 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
-use columns::{COLUMNS, ColumnSpec, Field, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS};
+use column::{ColumnSpec, Field};
+use columns::{COLUMNS, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS};
 pub(crate) use footer::check as check_footer;
 use names::Names;
 pub(crate) use pages::uncompressed_size;

@@ -5,6 +5,7 @@
 
 pub(crate) mod enums;
 pub(crate) mod statistics;
+pub(crate) mod visit_statistics;
 pub(crate) mod warning_kind;
 
 use std::collections::BTreeMap;
@@ -24,10 +25,10 @@ use crate::policies::Policy;
 use crate::thresholds::ThresholdResult;
 use crate::token_metrics::TokenMetrics;
 use crate::twin::Twin;
-use crate::visits::VisitStats;
 use crate::wire::OnTheWire;
 pub use enums::{Check, CheckResult, NotCheckedReason, Pattern, StabilityState, Validity};
 pub use statistics::{ReadingLateness, SizeStats, TimeStats, Window};
+pub use visit_statistics::{StepStats, TimeSummary, VisitStats, VisitTimes};
 pub use warning_kind::WarningKind;
 
 /// The verdict on a recording: whether its results are valid, and the statistics that show it.

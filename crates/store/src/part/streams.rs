@@ -3,7 +3,7 @@
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Finish, TokenStream};
 
-use super::columns::{ColumnSpec, Field, optional};
+use super::column::{ColumnSpec, Field, optional};
 
 type Get = fn(&TokenStream) -> Option<u64>;
 type Set = fn(&mut TokenStream, Option<u64>);
