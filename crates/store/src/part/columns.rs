@@ -59,10 +59,10 @@ pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 7] = [
 /// This many columns, the first ones, are in every part.
 pub(super) const REQUIRED_COLUMNS: usize = 15;
 
-/// The columns of [`Columns::Key`].
+/// The columns of [`Columns::Key`](offered_events::Columns::Key).
 pub(super) const KEY_COLUMNS: [&str; 8] =
     ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object", "attempt"];
-/// The columns that [`Columns::Response`] adds.
+/// The columns that [`Columns::Response`](offered_events::Columns::Response) adds.
 pub(super) const RESPONSE_COLUMNS: [&str; 12] = [
     "first_byte_ns",
     "done_ns",
