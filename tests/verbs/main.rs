@@ -9,6 +9,7 @@ mod emulate_web_traffic;
 mod import;
 mod init;
 mod kubernetes;
+mod language_models;
 mod limits;
 mod logs;
 #[cfg(target_os = "linux")]
