@@ -19,7 +19,7 @@ use offered_base::{Instant, Nanos};
 use offered_io::Clock;
 
 /// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
-const NEEDS: [(&str, &str); 28] = [
+const NEEDS: [(&str, &str); 29] = [
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
@@ -32,6 +32,7 @@ const NEEDS: [(&str, &str); 28] = [
         "apt-get install etcd-server containerd runc containernetworking-plugins, run tests/cluster/kubernetes-build, test with --features offered/full, and be root",
     ),
     ("linux", "Linux"),
+    ("llama", "pip install xllamacpp gguf numpy"),
     ("moto", "pip install 'moto[server]'"),
     ("nginx", "apt-get install nginx-light"),
     ("parquet", "pip install pandas polars duckdb pyarrow"),

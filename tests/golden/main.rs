@@ -105,6 +105,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("error-threshold", &["run", "@/wrong-threshold.toml", "--dry-run"]),
     ("logs", &["logs", "@/access.log", "--labels"]),
     ("logs-json", &["logs", "@/access.log", "--json"]),
+    ("help-llm", &["llm", "--help"]),
     ("help-sweep", &["sweep", "--help"]),
     (
         "sweep",

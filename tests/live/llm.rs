@@ -1,6 +1,7 @@
 //! `offered llm` against a server with a known law in this process: it lists its model, counts 1.25 tokens a word and nine more, sends the first
 //! token after 20 ms and one every 2 ms.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -9,9 +10,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::process::{Ended, Process, offered};
+use crate::harness::Tested;
+use crate::process::{Ended, Process, Serve, ended, offered};
+use crate::servers::Server;
 
-tests![the_metrics_of_a_model_are_those_of_its_law, a_server_that_breaks_its_streams_fails_the_run];
+tests![
+    the_metrics_of_a_model_are_those_of_its_law,
+    a_server_that_breaks_its_streams_fails_the_run,
+    conversations_grow_by_what_was_answered,
+    a_real_engine_is_measured
+];
 
 const FIRST: Duration = Duration::from_millis(20);
 const GAP: Duration = Duration::from_millis(2);
@@ -122,4 +130,82 @@ fn a_server_that_breaks_its_streams_fails_the_run() {
     let ended = llm(&serve(true), &["--quiet"]);
     assert_ne!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stdout.contains("truncated"), "{ended:?}");
+    let run = llm(&serve(true), &["--quiet", "--no-pilot", "--model", "tiny"]);
+    assert_eq!((ended.code, run.stderr.contains("warning")), (run.code, false), "{ended:?} {run:?}");
+    assert!(ended.stderr.contains("warning: ") && ended.stderr.contains("truncated"), "{ended:?}");
+}
+
+fn conversations_grow_by_what_was_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("w.toml"), folder.path().join("run"));
+    let (path, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let text = |url: &str| {
+        format!(
+            "seed = 3\nduration = \"6s\"\n[arrivals]\n\
+             partly_open = {{ rate = \"6/s\", length = {{ fixed = 4 }}, think = {{ constant = \"200ms\" }} }}\n[target]\nurl = \"{url}/\"\n\
+             [server]\nengine = {{ step = \"2ms\", sequences = 64, prefix_cache = true }}\n[variables]\n\
+             prompt = {{ prompt = \"uniform:20..40\" }}\nmessages = {{ conversation = \"prompt\" }}\n\
+             answer = {{ random = \"uniform:10..30\", per = \"request\" }}\n[[request]]\npost = \"/v1/chat/completions\"\n\
+             stream = \"openai\"\nbody = '{{\"messages\": {{{{messages}}}}, \"max_tokens\": {{{{answer}}}}, \"stream\": true, \
+             \"stream_options\": {{\"include_usage\": true}}}}'\n"
+        )
+    };
+    std::fs::write(&file, text("http://127.0.0.1:1")).unwrap();
+    let server = Serve::with(&[path, "--listen", "127.0.0.1:0"]);
+    std::fs::write(&file, text(&server.url)).unwrap();
+    let run = ended(&["run", path, "--output", out, "--quiet"]);
+    assert!(matches!(run.code, Some(0 | 3)), "{run:?}");
+    // The same sessions in the simulation have the same tokens, request by request.
+    let tokens = |directory: &str| {
+        let table = ended(&["export", directory, "--format", "csv"]).stdout;
+        let mut lines = table.lines();
+        let columns: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let of = |line: &str, name: &str| {
+            let cell = line.split(',').nth(columns.iter().position(|column| *column == name).unwrap()).unwrap_or("");
+            cell.parse::<u64>().unwrap_or(0)
+        };
+        let names = ["tokens_intended", "tokens_in", "tokens_cached", "tokens_out"];
+        let row = |line: &str| ((of(line, "session"), of(line, "step")), names.map(|name| of(line, name)));
+        lines.map(row).filter(|(_, tokens)| tokens[3] > 0).collect::<BTreeMap<(u64, u64), [u64; 4]>>()
+    };
+    let simulated = folder.path().join("simulated");
+    let simulation = ended(&["simulate", path, "--output", simulated.to_str().unwrap()]);
+    assert_eq!(simulation.code, Some(0), "{simulation:?}");
+    let (measured, simulated) = (tokens(out), tokens(simulated.to_str().unwrap()));
+    let common: Vec<_> = measured.iter().filter_map(|(key, own)| Some((key, own, simulated.get(key)?))).collect();
+    assert!(common.len() > 60 && common.iter().any(|((_, step), ..)| *step == 3), "{} pairs", common.len());
+    for (key, own, model) in common {
+        assert_eq!(own, model, "{key:?}");
+        assert_eq!((own[0], own[2] > 0), (own[1], key.1 > 0), "{key:?}: {own:?}");
+        if let Some(before) = key.1.checked_sub(1).and_then(|step| measured.get(&(key.0, step))) {
+            assert!(own[1] >= before[1] + before[3] + 20, "{key:?}: {own:?} after {before:?}");
+        }
+    }
+}
+
+fn a_real_engine_is_measured() -> Tested {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::llama(folder.path())?;
+    let url = format!("{}/v1", server.url);
+    let usual = ["llm", &url, "--duration", "4s", "--output", "12", "--stop-at-eos", "--json"];
+    let run = |args: &[&str]| {
+        let ended = Process::start(offered(&[&usual, args].concat())).end();
+        let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
+        let requests = json["total_requests"].as_u64().unwrap();
+        assert!(requests > 0 && json["outcomes"]["ok"].as_u64() == Some(requests), "{ended:?}");
+        assert!(json["tokens"]["streams"].as_u64() == Some(requests), "{json}");
+        assert!(json["tokens"]["tokens_out"].as_u64() <= Some(12 * requests), "{json}");
+        assert_eq!(json["tokens"]["without_usage"].as_u64(), Some(0), "{json}");
+        json
+    };
+    // The first requests measure how many words a token of this vocabulary has.
+    let open = run(&["--rate", "4/s", "--input", "60", "--ttft", "10s"]);
+    let error = open["tokens"]["prompt_error_percent"].as_f64().unwrap();
+    assert!(error.abs() < 15.0, "prompts are off by {error} %");
+    let mean = |json: &Value| json["tokens"]["tokens_in"].as_f64().unwrap() / json["total_requests"].as_f64().unwrap();
+    assert!((40.0..80.0).contains(&mean(&open)), "{open}");
+    run(&["--closed", "2", "--input", "20", "--completions"]);
+    let talk = run(&["--rate", "4/s", "--input", "20", "--turns", "3", "--think", "constant:100ms"]);
+    assert!(mean(&talk) > 25.0, "prompts hold earlier turns: {talk}");
+    Ok(())
 }

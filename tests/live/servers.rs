@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::harness::{Missing, needs};
-use crate::process::{Process, soon};
+use crate::process::{Process, ended, soon};
 
 /// A port that was free a moment ago.
 pub(crate) fn free_port() -> u16 {
@@ -36,6 +36,16 @@ impl Server {
     pub(crate) fn chat(folder: &Path) -> Result<Self, Missing> {
         needs("websockets", has("websockets.sync.server"))?;
         Ok(Self::start(folder, "chat.py", &[]))
+    }
+
+    /// Starts `llama.py`, and waits for its model.
+    pub(crate) fn llama(folder: &Path) -> Result<Self, Missing> {
+        needs("llama", has("gguf, numpy, xllamacpp"))?;
+        let server = Self::start(folder, "llama.py", &[]);
+        let models = format!("{}/v1/models", server.url);
+        let lists = || ended(&["run", &models, "--once"]).stdout.contains("random.gguf").then_some(());
+        assert!(soon(lists).is_some(), "the engine lists no model");
+        Ok(server)
     }
 
     fn start(folder: &Path, script: &str, args: &[&str]) -> Self {

@@ -10,6 +10,7 @@ mod fit;
 mod import;
 mod init;
 mod kubernetes;
+mod language_models;
 mod limits;
 mod logs;
 #[cfg(target_os = "linux")]

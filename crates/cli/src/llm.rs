@@ -25,6 +25,8 @@ Examples:
       --output exponential:200 --ttft 500ms --tpot 50ms --record runs/1
   Bursts as vLLM makes them; a prefix of 1000 tokens that 8 groups share
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --burstiness 0.5 --prefix 1000,8
+  Conversations of 4 turns on average, with 10 s between response and next prompt
+    offered llm http://127.0.0.1:8000/v1 --rate 5/s --turns 4 --input 50 --prefix 1000,8
   32 users; each waits for its response before its next request
     offered llm http://127.0.0.1:8000/v1 --closed 32
   The workload as a file, to edit and for `offered capacity`
@@ -49,10 +51,16 @@ pub(crate) struct Args {
     /// Gamma-distributed gaps of this shape, as vLLM's --burstiness: below 1 burstier than Poisson
     #[arg(long, value_name = "SHAPE", conflicts_with = "closed")]
     burstiness: Option<f64>,
+    /// Conversations of N requests on average; each prompt holds the earlier turns and responses
+    #[arg(long, value_name = "N", conflicts_with_all = ["closed", "completions"])]
+    turns: Option<f64>,
+    /// With --turns: time from a response to the next request, a distribution of times
+    #[arg(long, value_name = "TIME", default_value = "exponential:10s", requires = "turns")]
+    think: String,
     /// Tokens of a prompt: a number, or a distribution such as lognormal:600,1
     #[arg(long, value_name = "TOKENS", default_value = "600", help_heading = "Requests")]
     input: String,
-    /// Tokens of a response (max_tokens, with ignore_eos): a number, or a distribution
+    /// Output tokens of a response, sent as max_tokens: a number, or a distribution (no file)
     #[arg(long, value_name = "TOKENS", default_value = "200", help_heading = "Requests")]
     output: String,
     /// Shared beginning of prompts: its tokens and the number of different ones, 1000,8
@@ -131,11 +139,18 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("give the URL of an HTTP API, such as http://127.0.0.1:8000/v1"));
     }
     let mut draft = workload::Draft::new(args, &url)?;
+    // Where these requests fail, the run counts the failures of its own, and ends as `offered run` does.
+    let mut is_known = true;
     if args.model.is_none() {
-        draft.model = pilot::model(&draft)?;
+        match pilot::model(&draft)? {
+            Some(model) => draft.model = model,
+            None => is_known = false,
+        }
     }
-    if !args.no_pilot {
-        let lengths = pilot::lengths(&draft)?;
+    if !args.no_pilot
+        && is_known
+        && let Some(lengths) = pilot::lengths(&draft)?
+    {
         if !args.quiet {
             status!("{}: {}", draft.model, lengths.text());
         }

@@ -40,7 +40,9 @@ pub(crate) fn tables(bytes: &[u8]) {
 
 /// Reads `bytes` in every JSON format.
 pub(crate) fn json(bytes: &[u8]) {
+    let of_models = ["aiperf", "guidellm", "vllm-bench", "inference-perf"];
     read_as(bytes, &["k6-json", "vegeta-json", "fortio", "goose-json", "har"]);
+    read_as(bytes, &of_models);
 }
 
 pub(crate) fn xml(bytes: &[u8]) {

@@ -26,7 +26,12 @@ pub(crate) struct ExpectedStream {
     stream: EventStream,
     /// The pattern of the last event.
     awaited: Option<Regex>,
+    /// Whether the text of the response is needed.
+    keeps_text: bool,
 }
+
+/// Largest kept text of a response, in bytes; the rest is missing.
+const MAX_TEXT: usize = 4 << 20;
 
 impl PartialEq for ExpectedStream {
     fn eq(&self, other: &Self) -> bool {
@@ -35,14 +40,14 @@ impl PartialEq for ExpectedStream {
 }
 
 impl ExpectedStream {
-    /// Compiles the pattern of `stream`.
+    /// Compiles the pattern of `stream`; `keeps_text`: the text of the response is needed.
     ///
     /// # Errors
     /// An invalid regular expression.
-    pub(crate) fn new(stream: &EventStream) -> Result<Arc<Self>, String> {
+    pub(crate) fn new(stream: &EventStream, keeps_text: bool) -> Result<Arc<Self>, String> {
         let awaited = stream.awaited.as_deref().map(Regex::new).transpose();
         let awaited = awaited.map_err(|reason| format!("stream.await: {reason}"))?;
-        Ok(Arc::new(Self { stream: stream.clone(), awaited }))
+        Ok(Arc::new(Self { stream: stream.clone(), awaited, keeps_text }))
     }
 
     /// How long the stream is read at most; `None`: to its end.
@@ -86,16 +91,19 @@ struct StreamTimes {
     last_read: Option<ReadTimes>,
     /// Number of chunks in the current read.
     in_read: u64,
+    /// The text so far, as between quotes in JSON, if it is needed.
+    text: Option<Vec<u8>>,
 }
 
 impl StreamReader {
     /// A reader for the response to one request, whose prompt was to have this number of tokens.
     pub(crate) fn new(expected: Arc<ExpectedStream>, tokens_intended: Option<u64>) -> Self {
         let record = TokenStream { tokens_intended, ..TokenStream::default() };
+        let text = expected.keeps_text.then(Vec::new);
         Self {
             expected,
             parser: SseParser::default(),
-            times: StreamTimes { record, ..StreamTimes::default() },
+            times: StreamTimes { record, text, ..StreamTimes::default() },
             has_begun: false,
             has_ended: false,
             error: None,
@@ -169,10 +177,11 @@ impl StreamReader {
         self.has_ended && self.expected.stream.format == StreamFormat::Sse
     }
 
-    /// Puts the record into the event of the exchange. A stream that failed makes a good response fail.
-    pub(crate) fn conclude(self, event: &mut Event) {
+    /// Puts the record into the event of the exchange. A stream that failed makes a good response fail. Returns the text of the response, as
+    /// between quotes in JSON, if it is needed.
+    pub(crate) fn conclude(self, event: &mut Event) -> Option<String> {
         if !self.has_begun {
-            return;
+            return None;
         }
         if event.outcome == Outcome::Ok
             && let Some((outcome, reason)) = self.failure()
@@ -180,6 +189,7 @@ impl StreamReader {
             (event.outcome, event.error) = (outcome, Some(reason));
         }
         event.stream = Some(Box::new(self.times.record));
+        self.times.text.map(|text| String::from_utf8_lossy(&text).into_owned())
     }
 
     fn failure(&self) -> Option<(Outcome, Reason)> {
@@ -241,6 +251,9 @@ impl StreamTimes {
                 record.tokens_in = chunk.tokens_in.or(record.tokens_in);
                 record.tokens_cached = chunk.tokens_cached.or(record.tokens_cached);
                 record.tokens_out = chunk.tokens_out.or(record.tokens_out);
+                if let Some(text) = self.text.as_mut().filter(|text| text.len() + chunk.text.len() <= MAX_TEXT) {
+                    text.extend_from_slice(chunk.text);
+                }
                 if chunk.has_answer || chunk.has_reasoning {
                     self.count_chunk(chunk.has_answer);
                     if self.record.chunks == 1 {
@@ -254,7 +267,7 @@ impl StreamTimes {
 
     /// A chunk has arrived.
     fn count_chunk(&mut self, is_answer: bool) {
-        let Self { record, read, last_read, in_read } = self;
+        let Self { record, read, last_read, in_read, .. } = self;
         record.chunks += 1;
         *in_read += 1;
         let is_same =

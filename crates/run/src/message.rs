@@ -108,6 +108,8 @@ pub(crate) struct Response {
     pub(crate) rows: u64,
     /// Reads the stream in the body, if one is expected.
     pub(crate) stream: Option<Box<StreamReader>>,
+    /// The text of the stream, as between quotes in JSON, if it is needed.
+    pub(crate) text: Option<String>,
 }
 
 /// The stored bytes of a body. They count toward the total of all bodies.
@@ -175,7 +177,7 @@ impl Response {
     /// The response is over: puts the record of its stream into the event, and the outcome of a failed one.
     pub(crate) fn conclude_stream(&mut self, event: &mut Event) {
         if let Some(stream) = self.stream.take() {
-            stream.conclude(event);
+            self.text = stream.conclude(event);
         }
     }
 

@@ -32,7 +32,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use offered_base::Instant;
-use offered_events::RunId;
+use offered_events::{Event, RunId};
 use offered_io::unix_now;
 use offered_workload::Template;
 use offered_workload::catalogue::OneOf;
@@ -101,6 +101,8 @@ struct ScriptedRequest {
     objects: Option<Objects>,
     paths: Vec<Text>,
     stream: Option<Arc<ExpectedStream>>,
+    /// The variables of its body that are conversations.
+    conversations: Vec<u16>,
 }
 
 impl ScriptedRequest {
@@ -134,6 +136,9 @@ impl ScriptedRequest {
         let extract: Vec<Extraction> =
             request.extract().iter().map(|e| Extraction::new(e, values)).collect::<Result<_, _>>().map_err(invalid)?;
         let paths = request.objects().into_iter().flat_map(|objects| &objects.paths);
+        let body = Body::new(request.body(), request.format(Some(target)), values).map_err(invalid)?;
+        let conversations = body.conversations(values);
+        let stream = request.stream().map(|stream| ExpectedStream::new(stream, !conversations.is_empty()));
         Ok(Self {
             name: request.name().to_owned(),
             target: request.target(),
@@ -147,7 +152,7 @@ impl ScriptedRequest {
             headers,
             own_headers,
             auth,
-            body: Body::new(request.body(), request.format(Some(target)), values).map_err(invalid)?,
+            body,
             parameters: match request.call() {
                 Call::Sql(sql) => {
                     let given = sql.statements.iter().flat_map(|statement| &statement.parameters);
@@ -172,7 +177,8 @@ impl ScriptedRequest {
             on_failure: request.on_failure(),
             paths: paths.map(|path: &Template| values.text(path)).collect(),
             objects: request.objects().cloned(),
-            stream: request.stream().map(ExpectedStream::new).transpose().map_err(invalid)?,
+            stream: stream.transpose().map_err(invalid)?,
+            conversations,
         })
     }
 }
@@ -205,6 +211,8 @@ pub(crate) struct SessionState {
     forms: HashMap<u16, Result<Form, String>>,
     /// The last digest challenge of each target.
     challenges: HashMap<u16, Challenge>,
+    /// The conversations so far, by the number of their variable.
+    conversations: HashMap<u16, value::Conversation>,
     pub(crate) jar: CookieJar,
 }
 
@@ -309,6 +317,22 @@ impl Script {
             outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(outgoing)
+    }
+
+    /// Adds the turn of request `label` to the conversations in its body. `text`: the text of its response, as between quotes in JSON.
+    pub(crate) fn add_turn(
+        &self,
+        label: u16,
+        context: RequestContext,
+        text: &str,
+        event: &Event,
+        state: &mut SessionState,
+    ) {
+        let counted = event.stream.as_deref();
+        let tokens = counted.and_then(|stream| Some(stream.tokens_in? + stream.tokens_out?));
+        for number in &self.requests[usize::from(label)].conversations {
+            self.values.add_turn(*number, context, text, tokens, state);
+        }
     }
 
     /// Whether the visits of `session` are counted: values depend on them, and it may make more than one.

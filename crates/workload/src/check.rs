@@ -20,7 +20,7 @@ use crate::template::{Piece, Template};
 use crate::threshold::{Quantity, Threshold};
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
-use offered_schedule::{Scenarios, Sessions};
+use offered_schedule::{Opening, Scenarios, Sessions};
 
 use self::fill::{fill, unfill};
 use self::parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
@@ -268,6 +268,26 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
         check_variable(variable).or_else(|wrong| Place::Variables.wrong(format!("`{name}`: {wrong}")))?;
         if !names.insert(name) {
             return Place::Variables.wrong(format!("a second variable named `{name}`; give each its own name"));
+        }
+        if let Source::Conversation(user) = &variable.source {
+            let named = variables.iter().find(|variable| variable.name == *user);
+            if !named.is_some_and(|user| !matches!(user.source, Source::Conversation(_))) {
+                return Place::Variables
+                    .wrong(format!("`{name}`: `{user}` is not a variable with the message of the user"));
+            }
+            if matches!(draft.sessions, Sessions::PartlyOpen { opening: Opening::Stationary, .. }) {
+                return Place::Variables.wrong(format!(
+                    "`{name}`: the sessions at the start have no earlier messages; remove start = \"stationary\""
+                ));
+            }
+            let is_endless =
+                |sessions: &Sessions| matches!(sessions, Sessions::Closed(_)) && sessions.flows().is_none();
+            let scenarios = draft.sessions.scenarios().map_or(&[][..], |scenarios| scenarios.all());
+            if is_endless(&draft.sessions) || scenarios.iter().any(|scenario| is_endless(&scenario.sessions)) {
+                return Place::Variables.wrong(format!(
+                    "`{name}`: closed users never end their conversation; use arrivals.partly_open, or a flow"
+                ));
+            }
         }
         if matches!(variable.source, Source::Work(_)) && !all_have_work(draft) {
             return Place::Variables.wrong(format!(

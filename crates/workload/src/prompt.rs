@@ -78,8 +78,12 @@ impl Prompt {
 
     /// The intended number of tokens of a prompt, with its prefix; at least one.
     pub fn tokens(&self, key: PromptKey) -> u64 {
-        let own = self.own_tokens(key).max(u64::from(self.overhead_tokens) + 1);
-        own + self.prefix.map_or(0, |prefix| u64::from(prefix.tokens))
+        self.tokens_without_prefix(key) + self.prefix.map_or(0, |prefix| u64::from(prefix.tokens))
+    }
+
+    /// The same without its prefix: of a message after the first of a conversation.
+    pub fn tokens_without_prefix(&self, key: PromptKey) -> u64 {
+        self.own_tokens(key).max(u64::from(self.overhead_tokens) + 1)
     }
 
     fn own_tokens(&self, key: PromptKey) -> u64 {
@@ -92,17 +96,33 @@ impl Prompt {
     /// # Errors
     /// The corpus cannot be read.
     pub fn text(&self, key: PromptKey) -> Result<String, String> {
-        // Lengths, words and prefixes have streams of their own.
-        let stream = |purpose: u64, session, draw| data(Seed(key.seed.0 ^ purpose), key.variable, session, draw);
-        let mut words = stream(0x7_0000, key.session, key.draw);
         let mut text = String::new();
         if let Some(SharedPrefix { tokens, groups }) = self.prefix {
-            let group = words.below(groups.into());
-            self.append(&mut text, tokens.into(), &mut stream(0x9_0000, group, u32::MAX))?;
+            let group = Self::stream(key, 0x8_0000, key.session, key.draw).below(groups.into());
+            self.append(&mut text, tokens.into(), &mut Self::stream(key, 0x9_0000, group, u32::MAX))?;
         }
-        let own = self.own_tokens(key).saturating_sub(self.overhead_tokens.into());
-        self.append(&mut text, own.max(1), &mut words)?;
+        self.append_own(&mut text, key)?;
         Ok(text)
+    }
+
+    /// The same without its prefix.
+    ///
+    /// # Errors
+    /// The corpus cannot be read.
+    pub fn text_without_prefix(&self, key: PromptKey) -> Result<String, String> {
+        let mut text = String::new();
+        self.append_own(&mut text, key)?;
+        Ok(text)
+    }
+
+    /// Lengths, words, groups and prefixes have streams of their own.
+    fn stream(key: PromptKey, purpose: u64, session: u64, draw: u32) -> Stream {
+        data(Seed(key.seed.0 ^ purpose), key.variable, session, draw)
+    }
+
+    fn append_own(&self, text: &mut String, key: PromptKey) -> Result<(), String> {
+        let own = self.own_tokens(key).saturating_sub(self.overhead_tokens.into());
+        self.append(text, own.max(1), &mut Self::stream(key, 0x7_0000, key.session, key.draw))
     }
 
     /// Appends the words of this number of tokens: random ones, or consecutive ones of the corpus.

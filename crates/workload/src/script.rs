@@ -42,6 +42,8 @@ pub enum Source {
     Random(Draw),
     /// Texts of a drawn number of tokens.
     Prompt(Prompt),
+    /// The messages of a chat as a JSON list: the earlier ones of the session, with the responses, and the value of this variable.
+    Conversation(String),
     /// The work of the request in this unit: the number that a simulation of the workload draws for it.
     Work(Unit),
 }

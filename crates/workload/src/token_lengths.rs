@@ -4,6 +4,7 @@
 //! as with `ignore_eos`.
 
 use offered_base::{InvalidValue, Seed};
+use offered_schedule::Sessions;
 
 use crate::engine::TokenCounts;
 use crate::prompt::{Prompt, PromptKey};
@@ -25,6 +26,8 @@ pub struct TokenLengths {
 struct RequestLengths {
     prompts: Vec<(u16, Per, Prompt)>,
     output: Output,
+    /// Whether a prompt holds the earlier turns of its session.
+    grows: bool,
 }
 
 /// The number of tokens of a response.
@@ -49,7 +52,10 @@ impl Workload {
                 ))
             })
         };
-        let requests = self.requests().iter().map(lengths).collect::<Result<_, _>>()?;
+        let requests = self.requests().iter().map(lengths).collect::<Result<Vec<_>, _>>()?;
+        if requests.iter().any(|request| request.grows) && matches!(self.sessions(), Sessions::Closed(_)) {
+            return Err(InvalidValue::new("conversations of closed users are not simulated; use arrivals.partly_open"));
+        }
         Ok(TokenLengths { seed: self.seed(), requests })
     }
 }
@@ -58,7 +64,18 @@ impl TokenLengths {
     /// The tokens of step `step` of `session`, which sends request `label`.
     pub fn of(&self, session: u64, step: u32, label: u16) -> TokenCounts {
         let lengths = &self.requests[usize::from(label)];
-        lengths.turn(self.seed, session, step)
+        let mut tokens = lengths.turn(self.seed, session, step);
+        if lengths.grows {
+            let earlier = (0..step).map(|step| lengths.turn(self.seed, session, step));
+            let before: u32 = earlier.map(|turn| turn.prompt - turn.repeated + turn.output).sum();
+            // The shared prefix begins the first turn, and comes once.
+            if step > 0 {
+                tokens.prompt -= tokens.repeated;
+                tokens.repeated += before;
+                tokens.prompt += tokens.repeated;
+            }
+        }
+        tokens
     }
 }
 
@@ -68,7 +85,7 @@ impl RequestLengths {
             let number = variables.iter().position(|variable| variable.name == *name.variable)?;
             Some((number as u16, &variables[number]))
         };
-        let (mut prompts, mut output) = (Vec::new(), None);
+        let (mut prompts, mut output, mut grows) = (Vec::new(), None, false);
         let mut text = "";
         for piece in request.body().text()?.pieces() {
             if let Piece::Text(literal) = piece {
@@ -85,15 +102,22 @@ impl RequestLengths {
                     Source::Constant(Ok(value)) if ends_with_key(text) => {
                         output = value.trim().parse().ok().map(Output::Constant);
                     }
+                    Source::Conversation(user) => {
+                        grows = true;
+                        let named = variables.iter().position(|variable| variable.name == *user)?;
+                        if let Variable { source: Source::Prompt(prompt), per, .. } = &variables[named] {
+                            prompts.push((named as u16, *per, prompt.clone()));
+                        }
+                    }
                     _ => {}
                 }
             }
             text = "";
         }
-        if prompts.is_empty() { None } else { Some(Self { prompts, output: output? }) }
+        if prompts.is_empty() { None } else { Some(Self { prompts, output: output?, grows }) }
     }
 
-    /// The tokens of a request; its shared prefix counts as repeated.
+    /// The tokens of one turn, without earlier ones; its shared prefix counts as repeated.
     fn turn(&self, seed: Seed, session: u64, step: u32) -> TokenCounts {
         let draw_index = |per: Per| if per == Per::Request { step } else { 0 };
         let mut tokens = TokenCounts::default();
@@ -138,6 +162,7 @@ mod tests {
             "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[variables]\nprompt = {{ prompt = \"uniform:10..20\" }}\n\
              answer = {{ random = \"uniform:5..9\", per = \"request\" }}\n\
              shared = {{ prompt = \"constant:30\", prefix = {{ tokens = 100, groups = 2 }} }}\n\
+             talk = {{ conversation = \"prompt\" }}\n\
              [[request]]\npost = \"/v1\"\nbody = '{body}'\nstream = \"openai\"\n"
         );
         let none = |_: &str| Err("no files".to_owned());
@@ -155,6 +180,19 @@ mod tests {
         assert_eq!(plain.of(7, 0, 0), TokenCounts { prompt: 130, repeated: 100, output: 64 });
         for body in [r#"{"prompt": "{{prompt}}"}"#, r#"{"max_tokens": 64, "prompt": "a"}"#] {
             assert!(lengths(body).unwrap_err().contains("does not say how many tokens"), "{body}");
+        }
+    }
+
+    #[test]
+    fn conversations_grow_by_their_turns() {
+        let talk = lengths(r#"{"messages": {{talk}}, "max_completion_tokens": {{answer}}}"#).unwrap();
+        let single = lengths(r#"{"messages": "{{prompt}}", "max_tokens": {{answer}}}"#).unwrap();
+        let turns: Vec<TokenCounts> = (0..4).map(|step| single.of(3, step, 0)).collect();
+        for step in 0..4 {
+            let before: u32 = turns[..step].iter().map(|turn| turn.prompt + turn.output).sum();
+            let grown =
+                TokenCounts { prompt: before + turns[step].prompt, repeated: before, output: turns[step].output };
+            assert_eq!(talk.of(3, step as u32, 0), grown);
         }
     }
 }

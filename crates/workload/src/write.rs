@@ -204,6 +204,7 @@ fn variable(variable: &Variable) -> String {
         (Source::Sequence(first), None) => (keys.raw("sequence", first), Per::Request),
         (Source::Random(draw), None) => (drawn(keys, "random", draw), Per::Session),
         (Source::Prompt(prompt), None) => (of_prompt(keys, prompt), Per::Request),
+        (Source::Conversation(user), None) => (keys.text("conversation", user), Per::Request),
         (Source::Work(unit), None) => (keys.text("work", unit), Per::Request),
     };
     keys.when(variable.per != per, |keys| keys.text("per", variable.per)).table()

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::workload::{Draft, Lengths};
 use crate::failure::Failure;
 use crate::input_file;
+use crate::output::status;
 
 /// Number of requests that measure lengths, and the distributions of their lengths.
 const REQUESTS: u64 = 4;
@@ -33,51 +34,68 @@ fn fitted(prompts: &[(f64, f64)]) -> Lengths {
     Lengths { words_per_token, overhead_tokens: overhead as u32 }
 }
 
-/// The first model that the server lists.
-pub(super) fn model(draft: &Draft) -> Result<String, Failure> {
-    let (_, exchanges) = sessions(draft.models(), 1)?;
+/// The first model that the server lists; `None` if the request failed, as those of the run will.
+pub(super) fn model(draft: &Draft) -> Result<Option<String>, Failure> {
+    let Pilot { exchanges, failure, .. } = Pilot::run(draft.models(), 1)?;
+    if let Some(failure) = failure {
+        status!("warning: {failure}; add --model NAME");
+        return Ok(None);
+    }
     let body = exchanges.last().and_then(|exchange| exchange.received.as_ref()?.body.as_deref());
     let list: Option<Value> = body.and_then(|body| serde_json::from_str(body).ok());
     let first = list.as_ref().and_then(|list| list["data"][0]["id"].as_str());
-    first.map(str::to_owned).ok_or_else(|| Failure::input("the server lists no models at /models; add --model NAME"))
+    let first = first.map(str::to_owned);
+    first.map(Some).ok_or_else(|| Failure::input("the server lists no models at /models; add --model NAME"))
 }
 
-/// How the server counts the tokens of prompts.
-pub(super) fn lengths(draft: &Draft) -> Result<Lengths, Failure> {
-    let (events, _) = sessions(draft.pilot(WORDS, TOKENS), REQUESTS)?;
+/// How the server counts the tokens of prompts; `None` if the requests failed, as those of the run will.
+pub(super) fn lengths(draft: &Draft) -> Result<Option<Lengths>, Failure> {
+    let Pilot { events, failure, .. } = Pilot::run(draft.pilot(WORDS, TOKENS), REQUESTS)?;
     let counted = |event: &Event| {
         let stream = event.stream.as_ref()?;
         Some((stream.tokens_intended? as f64, stream.tokens_in? as f64))
     };
     let prompts: Vec<(f64, f64)> = events.iter().filter_map(counted).collect();
-    if prompts.is_empty() {
-        return Err(Failure::input(
+    match failure {
+        Some(failure) => {
+            status!("warning: {failure}; words per token are not measured");
+            Ok(None)
+        }
+        None if prompts.is_empty() => Err(Failure::input(
             "the server does not count tokens (usage, stream_options.include_usage); add --no-pilot",
-        ));
+        )),
+        None => Ok(Some(fitted(&prompts))),
     }
-    Ok(fitted(&prompts))
 }
 
-/// Sends one request after another.
-fn sessions(text: String, requests: u64) -> Result<(Vec<Event>, Vec<Exchange>), Failure> {
-    let source = WorkloadSource::new("the first requests".to_owned(), text, input_file::beside(None));
-    let workload = source.parse(&source.text).map_err(Failure::input)?;
-    // A signal ends the process: nothing is recorded yet.
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut exchanges = Vec::new();
-    let run = RunId::of(offered_io::unix_now());
-    let events = trace_sessions(&workload, &run, requests, stop, |exchange| exchanges.push(exchange))?;
-    match events.iter().find(|event| event.outcome != Outcome::Ok) {
-        Some(failed) => {
+/// Requests that were sent one after another.
+struct Pilot {
+    events: Vec<Event>,
+    exchanges: Vec<Exchange>,
+    /// Why one of them failed.
+    failure: Option<String>,
+}
+
+impl Pilot {
+    /// Sends `requests` requests of the workload `text`.
+    fn run(text: String, requests: u64) -> Result<Self, Failure> {
+        let source = WorkloadSource::new("the first requests".to_owned(), text, input_file::beside(None));
+        let workload = source.parse(&source.text).map_err(Failure::input)?;
+        // A signal ends the process: nothing is recorded yet.
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut exchanges = Vec::new();
+        let run = RunId::of(offered_io::unix_now());
+        let events = trace_sessions(&workload, &run, requests, stop, |exchange| exchanges.push(exchange))?;
+        let failure = events.iter().find(|event| event.outcome != Outcome::Ok).map(|failed| {
             let received = exchanges.iter().rev().find_map(|exchange| exchange.received.as_ref()?.body.as_deref());
             let said = received.filter(|_| failed.status >= 400).map(|body| format!(": {}", body.trim()));
             let status = if failed.status > 0 { format!(" (status {})", failed.status) } else { String::new() };
             let path = workload.requests()[0].path().as_str();
             let why =
                 said.unwrap_or_else(|| failed.error.as_ref().map_or_else(String::new, |error| format!(": {error}")));
-            Err(Failure::stopped(format!("{path}: {}{status}{why}", failed.outcome.name())))
-        }
-        None => Ok((events, exchanges)),
+            format!("{path}: {}{status}{why}", failed.outcome.name())
+        });
+        Ok(Self { events, exchanges, failure })
     }
 }
 

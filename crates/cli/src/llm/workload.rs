@@ -1,6 +1,7 @@
 //! The workload that the flags describe.
 
 use offered_base::Rate;
+use offered_distributions::Distribution;
 use offered_workload::Url;
 use serde_json::{Value, json};
 use toml_edit::{InlineTable, value};
@@ -77,19 +78,22 @@ impl<'a> Draft<'a> {
             top += &format!("skip_first = \"{time}\"\n");
         }
         let arrivals = match (rate, closed) {
-            (Some(rate), _) => open(*rate, *burstiness)?,
+            (Some(rate), _) => open(*rate, *burstiness, self.args.turns, &self.args.think)?,
             (None, users) => format!("closed = {{ users = {} }}", users.unwrap_or(1)),
         };
         let limits = [("ttft", self.args.ttft), ("tpot", self.args.tpot), ("response", self.args.response)];
         let limits: String =
             limits.iter().filter_map(|(name, limit)| Some(format!("{name} = \"{}\"\n", (*limit)?))).collect();
         let goodput = if limits.is_empty() { limits } else { format!("\n[goodput]\n{limits}") };
-        Ok(format!("{top}\n[arrivals]\n{arrivals}\n{}{goodput}", self.requests(&self.input, &self.output)))
+        Ok(format!(
+            "{top}\n[arrivals]\n{arrivals}\n{}{goodput}",
+            self.requests(&self.input, &self.output, self.args.turns.is_some())
+        ))
     }
 
     /// The workload of a pilot: `sessions` users who send one request each, with these lengths.
     pub(super) fn pilot(&self, input: &str, output: &str) -> String {
-        format!("duration = \"1s\"\n\n[arrivals]\nclosed = {{ users = 1 }}\n{}", self.requests(input, output))
+        format!("duration = \"1s\"\n\n[arrivals]\nclosed = {{ users = 1 }}\n{}", self.requests(input, output, false))
     }
 
     /// The workload that asks for the models.
@@ -110,7 +114,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Target, variables and request.
-    fn requests(&self, input: &str, output: &str) -> String {
+    fn requests(&self, input: &str, output: &str, is_conversation: bool) -> String {
         let mut prompt = InlineTable::from_iter([("prompt", input)]);
         if let Some((tokens, groups)) = self.prefix {
             let prefix = [("tokens", i64::from(tokens)), ("groups", i64::from(groups))];
@@ -126,19 +130,25 @@ impl<'a> Draft<'a> {
         let path = format!("{}/{}", self.base, if self.args.completions { "completions" } else { "chat/completions" });
         let mut text = self.target();
         text += &format!("\n[variables]\nprompt = {}\n", value(prompt));
+        if is_conversation {
+            text += "messages = { conversation = \"prompt\" }\n";
+        }
         text += &format!("answer = {{ random = {}, per = \"request\" }}\n", value(output));
         text +=
             &format!("\n[[request]]\nname = {}\n", value(path.rsplit_once("/v1/").map_or(&*path, |(_, name)| name)));
         text += &format!("post = {}\nheaders = {{ Content-Type = \"application/json\" }}\n", value(path));
-        text + &format!("body = {}\nstream = \"openai\"\n", value(self.body()))
+        text + &format!("body = {}\nstream = \"openai\"\n", value(self.body(is_conversation)))
     }
 
     /// The body, with placeholders for prompt and length.
-    fn body(&self) -> String {
+    fn body(&self, is_conversation: bool) -> String {
         const ANSWER: &str = "\"{{answer}}\"";
+        const MESSAGES: &str = "\"{{messages}}\"";
         let mut body = json!({ "model": self.model });
         if self.args.completions {
             body["prompt"] = "{{prompt}}".into();
+        } else if is_conversation {
+            body["messages"] = "{{messages}}".into();
         } else {
             body["messages"] = json!([{ "role": "user", "content": "{{prompt}}" }]);
         }
@@ -148,20 +158,32 @@ impl<'a> Draft<'a> {
         }
         body["stream"] = Value::Bool(true);
         body["stream_options"] = json!({ "include_usage": true });
-        // The length is a number.
-        body.to_string().replace(ANSWER, ANSWER.trim_matches('"'))
+        // The length is a number, and the messages are a list.
+        let text = body.to_string().replace(ANSWER, ANSWER.trim_matches('"'));
+        text.replace(MESSAGES, MESSAGES.trim_matches('"'))
     }
 }
 
-/// Open arrivals.
-fn open(rate: Rate, burstiness: Option<f64>) -> Result<String, Failure> {
-    let Some(shape) = burstiness else { return Ok(format!("open = {{ rate = \"{rate}\" }}")) };
-    if !(shape > 0.0 && shape.is_finite()) {
-        return Err(Failure::input("--burstiness must be above zero; 1 is Poisson"));
+/// Open arrivals of requests; with `turns`, of conversations with this mean number of requests.
+fn open(rate: Rate, burstiness: Option<f64>, turns: Option<f64>, think: &str) -> Result<String, Failure> {
+    let process = match burstiness {
+        None => String::new(),
+        Some(shape) if shape > 0.0 && shape.is_finite() => {
+            // The CoV of gamma-distributed gaps is one over the root of their shape.
+            format!(", process = {{ gamma = {} }}", value(1.0 / shape.sqrt()))
+        }
+        Some(_) => return Err(Failure::input("--burstiness must be above zero; 1 is Poisson")),
+    };
+    let Some(turns) = turns else { return Ok(format!("open = {{ rate = \"{rate}\"{process} }}")) };
+    if !(turns >= 1.0 && turns.is_finite()) {
+        return Err(Failure::input("--turns must be at least 1"));
     }
-    // The CoV of gamma-distributed gaps is one over the root of their shape.
-    let cov = 1.0 / shape.sqrt();
-    Ok(format!("open = {{ rate = \"{rate}\", process = {{ gamma = {} }} }}", value(cov)))
+    let sessions = Rate::from_per_sec(rate.per_sec() / turns)?;
+    let think: Distribution = think.parse()?;
+    let stay = value(1.0 - 1.0 / turns);
+    Ok(format!(
+        "partly_open = {{ rate = \"{sessions}\"{process}, stay = {stay}, think = {think}, start = \"stationary\" }}"
+    ))
 }
 
 /// A distribution of numbers; a plain number is constant.
@@ -228,6 +250,11 @@ mod tests {
         {
             assert!(body(&whole).contains(part), "{part}: {}", body(&whole));
         }
+        let talk = workload("--rate 8/s --turns 4 --think constant:2s --input 50").unwrap();
+        for part in ["partly_open", "rate = \"2/s\"", "stay = 0.75", "conversation = \"prompt\""] {
+            assert!(talk.to_string().contains(part), "{part}\n{talk}");
+        }
+        assert!(self::body(&talk).contains("\"messages\":{{messages}},"), "{}", self::body(&talk));
         let plain = workload("--closed 3 --completions --stop-at-eos").unwrap();
         assert!(plain.to_string().contains("users = 3") && plain.goodput().is_none(), "{plain}");
         let body = body(&plain);
@@ -235,6 +262,8 @@ mod tests {
         for (flags, message) in [
             ("", "--rate"),
             ("--rate 5/s --prefix x", "1000,8"),
+            ("--rate 5/s --turns 0.5", "at least 1"),
+            ("--rate 5/s --turns 2 --completions", "cannot be used with"),
             ("--rate 5/s --burstiness 0", "above zero"),
             ("--closed 3 --burstiness 0.5", "cannot be used with"),
             ("--rate 5/s --input soon:5", "not a distribution of numbers"),

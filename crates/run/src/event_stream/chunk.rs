@@ -11,6 +11,8 @@ use offered_events::Finish;
 pub(crate) struct Chunk<'a> {
     /// Whether it has content or a tool call.
     pub(crate) has_answer: bool,
+    /// Its text, between its quotes in JSON; not that of reasoning.
+    pub(crate) text: &'a [u8],
     /// Whether it has reasoning.
     pub(crate) has_reasoning: bool,
     pub(crate) finish: Option<Finish>,
@@ -52,15 +54,14 @@ impl<'a> Chunk<'a> {
         match key {
             b"delta" => json.object_or_other(|json, key| {
                 match key {
-                    b"content" | b"tool_calls" | b"function_call" | b"refusal" => {
-                        self.has_answer |= has_content(json.value()?);
-                    }
+                    b"content" => self.content(json.value()?),
+                    b"tool_calls" | b"function_call" | b"refusal" => self.has_answer |= has_content(json.value()?),
                     b"reasoning_content" | b"reasoning" => self.has_reasoning |= has_content(json.value()?),
                     _ => json.value().map(drop)?,
                 }
                 Ok(())
             })?,
-            b"text" => self.has_answer |= has_content(json.value()?),
+            b"text" => self.content(json.value()?),
             b"finish_reason" => {
                 if let [b'"', reason @ .., b'"'] = json.value()? {
                     let known = std::str::from_utf8(reason).ok().and_then(Finish::from_name);
@@ -70,6 +71,13 @@ impl<'a> Chunk<'a> {
             _ => json.value().map(drop)?,
         }
         Ok(())
+    }
+
+    fn content(&mut self, value: &'a [u8]) {
+        self.has_answer |= has_content(value);
+        if let [b'"', text @ .., b'"'] = value {
+            self.text = text;
+        }
     }
 
     fn usage(&mut self, json: &mut Scanner<'a>, key: &[u8]) -> Result<(), NotJson> {

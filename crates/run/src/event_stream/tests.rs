@@ -10,7 +10,7 @@ fn openai() -> EventStream {
 
 /// Reads these pieces, one every 10 ms from 50 ms on, and concludes.
 fn read(stream: &EventStream, pieces: &[&[u8]]) -> Event {
-    let mut reader = StreamReader::new(ExpectedStream::new(stream).unwrap(), Some(21));
+    let mut reader = StreamReader::new(ExpectedStream::new(stream, false).unwrap(), Some(21));
     reader.begin_read(Instant(20 * MS), None, None, None);
     reader.begin([("Content-Type", &b"text/event-stream; charset=utf-8"[..])].into_iter());
     for (nth, piece) in (0..).zip(pieces) {
@@ -80,7 +80,7 @@ fn chunks_that_share_a_read_have_no_gap() {
 #[test]
 fn kernel_stamps_replace_the_instants_of_reading() {
     let (token, ms) = (chunk(TOKEN, "null"), Nanos::from_millis);
-    let mut reader = StreamReader::new(ExpectedStream::new(&openai()).unwrap(), None);
+    let mut reader = StreamReader::new(ExpectedStream::new(&openai(), false).unwrap(), None);
     reader.begin([("content-type", &b"text/event-stream"[..])].into_iter());
     let stamp = |before: u64| Some(unix_now().saturating_sub(ms(before)));
     let now = |at: u64| Instant((1_000_000 + at) * MS);
@@ -105,7 +105,7 @@ fn kernel_stamps_replace_the_instants_of_reading() {
         "{gaps_us:?}"
     );
     // A clock that was set gives no stamp.
-    reader = StreamReader::new(ExpectedStream::new(&openai()).unwrap(), None);
+    reader = StreamReader::new(ExpectedStream::new(&openai(), false).unwrap(), None);
     reader.begin_read(now(0), stamp(600), None, Some(now(0).earlier(ms(500))));
     assert_eq!((reader.times.read.arrival, reader.times.read.held), (now(0), None));
 }
@@ -175,13 +175,13 @@ fn plain_streams_end_by_mark_pattern_count_or_time() {
         let event = read(stream, &[text.as_bytes()]);
         assert_eq!((event.outcome, event.stream.unwrap().chunks), (outcome, chunks), "{stream:?} {text}");
     }
-    let mut reader = StreamReader::new(ExpectedStream::new(&count).unwrap(), None);
+    let mut reader = StreamReader::new(ExpectedStream::new(&count, false).unwrap(), None);
     reader.begin([("content-type", &b"text/event-stream"[..])].into_iter());
     reader.add(b"data: 1\n\n");
     assert!(!reader.is_over());
     reader.stop_listening();
     assert!(reader.is_over() && reader.failure().is_none());
-    assert!(ExpectedStream::new(&EventStream { awaited: Some("(".to_owned()), ..sse }).is_err());
+    assert!(ExpectedStream::new(&EventStream { awaited: Some("(".to_owned()), ..sse }, false).is_err());
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn other_responses_are_no_streams() {
         ("Content-Type", "", "not an event stream: Content-Type ``"),
         ("Content-Encoding", "gzip", "the stream is compressed; remove the header Accept-Encoding"),
     ] {
-        let mut reader = StreamReader::new(ExpectedStream::new(&openai()).unwrap(), None);
+        let mut reader = StreamReader::new(ExpectedStream::new(&openai(), false).unwrap(), None);
         let stream = [("Content-Type", &b"Text/Event-Stream"[..])].into_iter().filter(|(other, _)| *other != name);
         reader.begin(stream.chain([(name, value.as_bytes())]));
         reader.add(chunk(TOKEN, "\"stop\"").as_bytes());
@@ -201,7 +201,7 @@ fn other_responses_are_no_streams() {
     }
     // A connection that failed before a head has no stream, and a failed one keeps its outcome.
     let mut event = Event { outcome: Outcome::Reset, ..Event::at(Instant::ZERO) };
-    StreamReader::new(ExpectedStream::new(&openai()).unwrap(), None).conclude(&mut event);
+    StreamReader::new(ExpectedStream::new(&openai(), false).unwrap(), None).conclude(&mut event);
     assert_eq!((event.outcome, event.stream), (Outcome::Reset, None));
 }
 
@@ -217,4 +217,18 @@ proptest! {
         prop_assert_eq!((event.outcome, stream.chunks, stream.tokens_out, stream.finish), (Outcome::Ok, 6, Some(3), Some(Finish::Stop)));
         prop_assert_eq!(stream.gaps_us.len() as u64 + stream.coalesced, 5);
     }
+}
+
+#[test]
+fn the_text_is_kept_for_conversations_only() {
+    let text_of = |keeps_text| {
+        let mut reader = StreamReader::new(ExpectedStream::new(&openai(), keeps_text).unwrap(), None);
+        reader.begin([("Content-Type", b"text/event-stream".as_slice())].into_iter());
+        for delta in [r#"{"role":"assistant","content":"Say "}"#, r#"{"reasoning":"hm"}"#, r#"{"content":"\"yes\""}"#] {
+            reader.add(format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n").as_bytes());
+        }
+        reader.add(b"data: [DONE]\n\n");
+        reader.conclude(&mut Event { outcome: Outcome::Ok, ..Event::at(Instant::ZERO) })
+    };
+    assert_eq!((text_of(true), text_of(false)), (Some(r#"Say \"yes\""#.to_owned()), None));
 }

@@ -81,10 +81,23 @@ impl Body {
     }
 
     /// The intended number of tokens of the prompts in the body; `None` without one.
-    pub(super) fn prompt_tokens(&self, values: &Values, context: RequestContext) -> Option<u64> {
+    pub(super) fn prompt_tokens(
+        &self,
+        values: &Values,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Option<u64> {
         match self {
-            Self::Text(text) => values.prompt_tokens(text, context),
+            Self::Text(text) => values.prompt_tokens(text, context, state),
             _ => None,
+        }
+    }
+
+    /// The numbers of the variables in it that are conversations.
+    pub(super) fn conversations(&self, values: &Values) -> Vec<u16> {
+        match self {
+            Self::Text(text) => values.conversations(text),
+            _ => Vec::new(),
         }
     }
 

@@ -56,7 +56,10 @@ impl Script {
                 None => None,
             },
             parameters: self.parameters(&request.parameters, context, state)?,
-            prompt_tokens: request.stream.as_ref().and_then(|_| request.body.prompt_tokens(&self.values, context)),
+            prompt_tokens: request
+                .stream
+                .as_ref()
+                .and_then(|_| request.body.prompt_tokens(&self.values, context, state)),
             stream: request.stream.clone(),
         };
         if let Some(kind) = request.body.media_type()

@@ -49,6 +49,7 @@ fn response(headers: &[(&str, &str)], body: &[u8]) -> Response {
         body_limit: usize::MAX,
         rows: 0,
         stream: None,
+        text: None,
     }
 }
 

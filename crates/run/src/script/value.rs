@@ -1,5 +1,6 @@
 //! The values of placeholders in templates.
 
+mod conversation;
 mod expression;
 
 use std::borrow::Cow;
@@ -15,12 +16,12 @@ use offered_events::RunId;
 use offered_io::unix_now;
 use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
-use offered_workload::prompt::PromptKey;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
 use offered_workload::secret::SecretNames;
 use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
 use offered_workload::{Request, Works};
 
+pub(super) use self::conversation::Conversation;
 use self::expression::{Evaluation, Expression};
 use super::numbering::Numbering;
 use super::{RequestContext, SessionState};
@@ -111,6 +112,14 @@ impl Text {
             [Piece::Text(text)] => Some(text),
             _ => None,
         }
+    }
+
+    /// The numbers of its variables, other than extracted values.
+    fn variables(&self) -> impl Iterator<Item = u16> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Value { slot: None, variable: Some((number, _)), .. } => Some(*number),
+            _ => None,
+        })
     }
 
     /// Whether the text begins with `sign`, whatever its values are.
@@ -384,8 +393,14 @@ impl Values {
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(counter).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, context.session, draw_index)),
             Source::Prompt(prompt) => {
-                let key = PromptKey { seed: self.seed, variable: number, session: context.session, draw: draw_index };
+                let key = self.prompt_key(number, *per, context);
                 Cow::Owned(prompt.text(key).map_err(MissingValue::Value)?)
+            }
+            Source::Conversation(user) => {
+                let before = state.and_then(|state| state.conversations.get(&number));
+                let message = self.user_message(now, (user, before.is_some()), context, state)?;
+                let before = before.map_or_else(String::new, |before| format!("{},", before.messages));
+                Cow::Owned(format!("[{before}{message}]"))
             }
             Source::Work(unit) => {
                 let work = self.works.of(context.session, context.step, context.label);
@@ -410,22 +425,6 @@ impl Values {
                 Cow::Borrowed(rows.cell(row, column))
             }
         })
-    }
-
-    /// The intended number of tokens of the prompts in a text; `None` without one.
-    pub(super) fn prompt_tokens(&self, text: &Text, context: RequestContext) -> Option<u64> {
-        let tokens = text.0.iter().filter_map(|piece| match piece {
-            Piece::Value { slot: None, variable: Some((number, _)), .. } => {
-                let Variable { source: Source::Prompt(prompt), per, .. } = &self.variables[usize::from(*number)] else {
-                    return None;
-                };
-                let draw = self.draw_index(*per, context);
-                let key = PromptKey { seed: self.seed, variable: *number, session: context.session, draw };
-                Some(prompt.tokens(key))
-            }
-            _ => None,
-        });
-        tokens.reduce(|one, other| one + other)
     }
 
     /// The counter of a value. It is unique over all threads and machines of the run.

@@ -320,6 +320,12 @@ impl<C: ProtocolClient> Scripted<C> {
         let Some(page) = self.pages.get_mut(&session) else { return };
         page.responded = true;
         page.free_lanes |= 1;
+        if page.request.outcome == Outcome::Ok
+            && let Some(text) = response.and_then(|response| response.text.as_deref())
+        {
+            let state = state_of(&mut self.session_states, session);
+            self.script.add_turn(page.label, page.context, text, &page.request, state);
+        }
         if page.request.outcome == Outcome::Ok && self.script.objects(page.label).is_some() {
             page.objects_wanted.get_or_insert(self.client.now());
         } else if page.objects_wanted.is_none() {

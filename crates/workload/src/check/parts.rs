@@ -25,6 +25,8 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
         (Source::Feeder(feeder), None) => check_feeder(feeder),
         (Source::Random(draw), None) => check_draw(draw),
         (Source::Prompt(prompt), None) => check_draw(&prompt.tokens).and(prompt.check()),
+        (Source::Conversation(_), None) if *per == Per::Request => Ok(()),
+        (Source::Conversation(_), None) => Err(InvalidValue::new("each request has its own messages; remove `per`")),
         (Source::Work(_), None) if *per == Per::Request => Ok(()),
         (Source::Work(_), None) => Err(InvalidValue::new("each request has its own work; remove `per`")),
         (_, Some(_)) => Err(InvalidValue::new("a variable of the environment has one value")),

@@ -57,10 +57,12 @@ impl Reader<'_> {
             "sequence" => Source::Sequence(from.whole()?),
             "work" => Source::Work(from.named()?),
             "prompt" => Source::Prompt(self.prompt(&table, &from)?),
+            "conversation" => Source::Conversation(from.text()?.to_owned()),
             _ => Source::Random(draw(&table, &from)?),
         };
         // Sequence numbers, work and prompts change with each request; other values, such as a user name, are the same for a whole session.
-        let usual = if ["sequence", "work", "prompt"].contains(&kind) { Per::Request } else { Per::Session };
+        let usual =
+            if ["sequence", "work", "prompt", "conversation"].contains(&kind) { Per::Request } else { Per::Session };
         let per = table.named("per")?.unwrap_or(usual);
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
         Ok(Variable { name, source, per, env })

@@ -291,6 +291,11 @@ pub(crate) static VALUES: Shape = shape(
             "Service demand of the request at the modelled [server], in ms or s, as a simulation draws it.",
         ),
         key("prompt", NUMBERS, "Random text: the distribution of its number of tokens, such as lognormal:600,1."),
+        key(
+            "conversation",
+            Text,
+            "Messages of a chat as a JSON list: the earlier ones of the session with their responses, and the value of the variable with this name.",
+        ),
         key("prefix", Kind::Table(&PREFIX), "With prompt: a beginning that the prompts of a group share."),
         key("corpus", File, "With prompt: text file to quote. Default: common English words."),
         key("words_per_token", Number(0.0), "With prompt: number of words in a token. Default 1."),
@@ -299,7 +304,7 @@ pub(crate) static VALUES: Shape = shape(
             Whole(0, MAX_WHOLE),
             "With prompt: number of tokens that the server adds, such as a chat template. Default 0.",
         ),
-        key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence, work and prompt: request."),
+        key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence, work, prompt and conversation: request."),
         key("order", Choice(Order::NAMES), "With file: order of rows. Default sequential: session n takes row n; shuffled: each row once, in a random order."),
         key(
             "at_end",
@@ -318,7 +323,7 @@ pub(crate) static VALUES: Shape = shape(
         key("decimals", Whole(0, 9), "With random: number of decimals. Default 0."),
     ],
 )
-.one_of(&["env", "file", "uuid", "sequence", "random", "prompt", "work"]);
+.one_of(&["env", "file", "uuid", "sequence", "random", "prompt", "conversation", "work"]);
 
 const NUMBERS: Kind = Form("^\\s*[a-z]+\\s*:.+$");
 

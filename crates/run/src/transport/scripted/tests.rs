@@ -54,6 +54,7 @@ impl Client<Vec<Completion>> for Fake {
             body_limit: outgoing.body_limit,
             rows: 0,
             stream: None,
+            text: None,
         };
         let event = Event { done: Some(self.now), first_byte: Some(self.now), status, outcome, bytes_in: 10, ..event };
         completions.push(Completion::Done(event, Some(Box::new(response))));
