@@ -181,9 +181,7 @@ fn open(rate: Rate, burstiness: Option<f64>, turns: Option<f64>, think: &str) ->
     let sessions = Rate::from_per_sec(rate.per_sec() / turns)?;
     let think: Distribution = think.parse()?;
     let stay = value(1.0 - 1.0 / turns);
-    Ok(format!(
-        "partly_open = {{ rate = \"{sessions}\"{process}, stay = {stay}, think = {think}, start = \"stationary\" }}"
-    ))
+    Ok(format!("partly_open = {{ rate = \"{sessions}\"{process}, stay = {stay}, think = {think} }}"))
 }
 
 /// A distribution of numbers; a plain number is constant.
