@@ -9,8 +9,8 @@ use offered_base::Nanos;
 use offered_experiment::WorkloadSource;
 use offered_experiment::compare::{Baseline, Comparison, Side};
 use offered_verify::CheckResult;
-use offered_workload::Workload;
 use offered_workload::threshold::{Quantity, Statistic};
+use offered_workload::{Url, Workload};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -159,6 +159,9 @@ fn sides<'a>(
     first: &'a WorkloadSource,
     second: Option<&'a WorkloadSource>,
 ) -> Result<Vec<Side<'a>>, Failure> {
+    for url in &args.target {
+        url.parse::<Url>().map_err(|error| Failure::input(format!("--target: {error}")))?;
+    }
     let of_file = |source: &'a WorkloadSource| Side { name: source.name.clone(), source, target: None };
     let of_target = |url: &String| Side { name: url.clone(), source: first, target: Some(url.clone()) };
     match (&args.target[..], second, &args.baseline) {
