@@ -44,7 +44,7 @@ Examples:
     offered compare a.toml b.toml --simulate
   A gate in CI, against last week's recording
     offered compare w.toml --baseline last -o now --no-worse-than 5%
-  Without last week's recording: the first baseline
+  The first baseline, for the gate
     offered run w.toml -o last
 
 Exit codes: 0 done, or no worse; 1 could not continue; 2 wrong input; 3 not
