@@ -22,10 +22,11 @@ use crate::{input_file, signals, workload_file};
 
 const AFTER: &str = "\
 A pair is one round against A and one against B with the same requests at the
-same times, in alternating order (A B, B A, ...). The first pair warms up. After
-four pairs, and after every second further one, the 95 % interval of the change
-is computed. It is wide enough for all these looks together, so the comparison
-may stop as soon as it knows the answer.
+same times (of two workloads: if they have the same seed), in alternating order
+(A B, B A, ...). The first pair warms up. After four pairs, and after every
+second further one, the 95 % interval of the change is computed. It is wide
+enough for all these looks together, so the comparison may stop as soon as it
+knows the answer.
 
 Without --no-worse-than it stops when B is known to be slower or faster, or when
 the interval is as narrow as --precision. With it, B passes when the interval is
