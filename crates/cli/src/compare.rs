@@ -9,8 +9,8 @@ use offered_base::Nanos;
 use offered_experiment::WorkloadSource;
 use offered_experiment::compare::{Baseline, Comparison, Side};
 use offered_verify::CheckResult;
-use offered_workload::Workload;
 use offered_workload::threshold::{Quantity, Statistic};
+use offered_workload::{Url, Workload};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -22,10 +22,11 @@ use crate::{input_file, signals, workload_file};
 
 const AFTER: &str = "\
 A pair is one round against A and one against B with the same requests at the
-same times, in alternating order (A B, B A, ...). The first pair warms up. After
-four pairs, and after every second further one, the 95 % interval of the change
-is computed. It is wide enough for all these looks together, so the comparison
-may stop as soon as it knows the answer.
+same times (of two workloads: if they have the same seed), in alternating order
+(A B, B A, ...). The first pair warms up. After four pairs, and after every
+second further one, the 95 % interval of the change is computed. It is wide
+enough for all these looks together, so the comparison may stop as soon as it
+knows the answer.
 
 Without --no-worse-than it stops when B is known to be slower or faster, or when
 the interval is as narrow as --precision. With it, B passes when the interval is
@@ -44,7 +45,7 @@ Examples:
     offered compare a.toml b.toml --simulate
   A gate in CI, against last week's recording
     offered compare w.toml --baseline last -o now --no-worse-than 5%
-  Without last week's recording: the first baseline
+  The first baseline, for the gate
     offered run w.toml -o last
 
 Exit codes: 0 done, or no worse; 1 could not continue; 2 wrong input; 3 not
@@ -159,6 +160,9 @@ fn sides<'a>(
     first: &'a WorkloadSource,
     second: Option<&'a WorkloadSource>,
 ) -> Result<Vec<Side<'a>>, Failure> {
+    for url in &args.target {
+        url.parse::<Url>().map_err(|error| Failure::input(format!("--target: {error}")))?;
+    }
     let of_file = |source: &'a WorkloadSource| Side { name: source.name.clone(), source, target: None };
     let of_target = |url: &String| Side { name: url.clone(), source: first, target: Some(url.clone()) };
     match (&args.target[..], second, &args.baseline) {

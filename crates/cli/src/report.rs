@@ -93,8 +93,14 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    if args.files.iter().all(|path| study::is_page(path)) {
+    let pages = args.files.iter().filter(|path| study::is_page(path)).count();
+    if pages == args.files.len() {
         return figures(args);
+    }
+    if pages > 0 {
+        return Err(Failure::input(
+            "described figures have a page of their own; report runs and result files separately",
+        ));
     }
     for path in &args.files {
         let has_page = matches!(InputDocument::read(path)?, Some(InputDocument::Sweep(_) | InputDocument::Site(_)));
@@ -147,15 +153,21 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Writes the page of described figures.
 fn figures(args: &Args) -> Result<Exit, Failure> {
-    let folder = args.data.as_deref().or(args.files[0].parent()).unwrap_or(Path::new(""));
-    let document = study::document(&args.files, folder, args.title.as_deref()).map_err(Failure::input)?;
-    if args.json || args.format.is_some_and(|format| format != Format::Html) {
+    let has_output = !args.output.is_empty() || args.svg.is_some() || args.csv.is_some();
+    let mut formats = args.output.iter().filter_map(|file| outputs::by_extension(file)).chain(args.format);
+    if args.json || !has_output || formats.any(|format| format != Format::Html) {
         return Err(Failure::input(
             "described figures are written as a page, SVG or CSV files: -o figures.html, --svg DIR, --csv DIR",
         ));
     }
+    let folder = args.data.as_deref().or(args.files[0].parent()).unwrap_or(Path::new(""));
+    let document = study::document(&args.files, folder, args.title.as_deref()).map_err(|error| {
+        let is_missing = matches!(error, study::Error::Missing { .. });
+        let hint = if is_missing { "; --data names the directory of the data" } else { "" };
+        Failure::input(format!("{error}{hint}"))
+    })?;
     parts(args, &document)?;
-    for (path, _) in outputs::of(&args.output, Some(Format::Html))? {
+    for path in &args.output {
         write(path, &html(&document).map_err(Failure::stopped)?)?;
     }
     Ok(Exit::Done)

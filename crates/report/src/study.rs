@@ -88,7 +88,7 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
     let mut is_whole = missing.is_none();
     match (missing, &figure.not_made) {
         (Some(file), None) => {
-            return Err(Error::File { path: folder.join(file), source: std::io::ErrorKind::NotFound.into() });
+            return Err(Error::Missing { path: folder.join(file) });
         }
         (_, Some(why)) if !figure.files().any(exists) && !figure.has_own_content() => {
             section.blocks.push(paragraph("Not made", why));

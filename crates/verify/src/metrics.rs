@@ -38,7 +38,7 @@ pub struct MetricStats {
 /// Numbers are counted in millionths.
 const SCALE: f64 = 1e6;
 
-/// A number in millionths; those beyond nine billion are that.
+/// A number in millionths; beyond ± 9.2e12 it is limited to that.
 pub(crate) fn millionths(value: f64) -> i64 {
     (value * SCALE).round() as i64
 }

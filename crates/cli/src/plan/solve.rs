@@ -30,10 +30,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["workload", "load"])]
     class: Vec<Class>,
     /// Number of servers of each station, in the order of the demands [default: 1]
-    #[arg(long, requires = "class", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, requires = "class", conflicts_with = "workload", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     servers: Vec<u32>,
     /// Maximum number of states of the exact solution; beyond, an approximation is used
-    #[arg(long, default_value_t = 2_000_000, requires = "class")]
+    #[arg(long, default_value_t = 2_000_000, requires = "class", conflicts_with = "workload")]
     budget: usize,
     /// Print one JSON document (schema offered.plan.solve/1)
     #[arg(long)]

@@ -49,7 +49,8 @@ fn of_file(file: &Path, format: Option<Format>) -> Result<Format, Failure> {
     }
 }
 
-fn by_extension(file: &Path) -> Option<Format> {
+/// The format that the extension names.
+pub(super) fn by_extension(file: &Path) -> Option<Format> {
     let is = |known: &[&str]| known.iter().any(|known| has_extension(file, known));
     EXTENSIONS.iter().find(|(_, known)| is(known)).map(|(format, _)| *format)
 }

@@ -186,8 +186,9 @@ impl Text<'_> {
             facts.push(Fact::new("lateness", format!("p50 {p50} us, p99 {p99} us, max {max} us")));
         }
         if let Some(error) = &s.generator_error {
-            let percent = |share: f64| format!("{} %", number(100.0 * share.min(1.0)));
-            let shares = error.percentiles.iter().map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound())));
+            let percent = |share: f64| format!("{} %", number(100.0 * share));
+            let shares =
+                error.percentiles.iter().map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound().min(1.0))));
             let (shares, tolerance) = (shares.collect::<Vec<_>>().join(", "), percent(error.tolerance));
             facts.push(Fact::new("generator", format!("error at most {shares}; tolerance {tolerance}")));
         }

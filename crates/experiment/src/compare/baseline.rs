@@ -80,6 +80,9 @@ impl Baseline {
 
 /// The run directories of the rounds of B in the directory of a comparison; empty for a run directory.
 fn round_directories(path: &Path) -> Result<Vec<PathBuf>, Error> {
+    if !path.is_dir() {
+        return Err(Error::NoRun { path: path.to_owned() });
+    }
     let mut all = Vec::new();
     for entry in fs::read_dir(path).map_err(Error::file("read", path))? {
         let path = entry.map_err(Error::file("read", path))?.path();

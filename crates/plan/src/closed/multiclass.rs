@@ -155,7 +155,7 @@ fn check(classes: &[Class], servers: &[u32]) -> Result<usize, Error> {
     let stations = classes.first().ok_or(Error::Empty { what: "classes" })?.demands.len();
     if servers.len() != stations {
         return Err(Error::Unsupported(format!(
-            "there are {} numbers of servers for {stations} stations; give one per station",
+            "the number of servers is given {} times for {stations} stations; give one per station",
             servers.len()
         )));
     }

@@ -205,7 +205,12 @@ impl Page {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path).map_err(Error::file(path))?;
         let wrong = |why: String| Error::Description { path: path.to_owned(), why };
-        let page: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string().trim_end().to_owned()))?;
+        let page: Self = toml::from_str(&text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
+            let why = error.message().lines().collect::<Vec<_>>().join(": ");
+            Error::Toml { path: path.to_owned(), line, why }
+        })?;
         let mut seen = BTreeSet::new();
         for figure in &page.figure {
             if !seen.insert(&figure.id) {

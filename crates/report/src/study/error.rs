@@ -14,6 +14,22 @@ pub enum Error {
         /// The cause.
         source: io::Error,
     },
+    /// A data file is missing.
+    #[error("{}: no such data file; make it, or state in the figure why it is missing: `not_made`", path.display())]
+    Missing {
+        /// The data file.
+        path: PathBuf,
+    },
+    /// A description is not TOML, or a key of it is unknown or missing.
+    #[error("{}:{line}: {why}", path.display())]
+    Toml {
+        /// The description.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
     /// A description is not valid.
     #[error("{}: {why}", path.display())]
     Description {

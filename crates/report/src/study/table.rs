@@ -82,10 +82,10 @@ impl<'a> Data<'a> {
     }
 
     fn column(&self, name: &str) -> Result<usize, Error> {
-        self.headings
-            .iter()
-            .position(|head| head == name)
-            .ok_or_else(|| self.wrong(format!("no column {name:?} among {}", self.headings.join(", "))))
+        self.headings.iter().position(|head| head == name).ok_or_else(|| match &self.headings[..] {
+            [] => self.wrong(format!("no column {name:?}: the file has none")),
+            known => self.wrong(format!("no column {name:?} among {}", known.join(", "))),
+        })
     }
 
     /// The numbers and rows that `selection` selects.

@@ -121,12 +121,12 @@ table = { files = ["table.csv"], across = "policy", columns = [{ head = "load", 
 fn errors_name_the_mistake() {
     // Text in the description, its replacement, and the error.
     let cases = [
-        ("printed", "printid", "unknown field `printid`"),
+        ("printed", "printid", "page.toml:18: unknown field `printid`"),
         ("title = \"Response", "titel = \"Response", "unknown field `titel`"),
         ("title = \"Response & load\"\n", "", "missing field `title`"),
         ("load = 0.5 }", "load = 0.7 }", "check: no row with load = 0.7 among 0.5, 0.9"),
         ("id = \"other\"", "id = \"load\"", "two figures have the id \"load\""),
-        ("not_made = \"it needs a database\"\n", "", "absent.csv: entity not found"),
+        ("not_made = \"it needs a database\"\n", "", "absent.csv: no such data file"),
         ("[\"5\", \"1.23\"]", "[\"7\", \"1.23\"]", "figure \"rows\": a printed row has none of the data"),
         ("\"log\"", "\"lag\"", "unknown variant `lag`, expected one of `linear`, `log`, `names`"),
         ("\"mean_s\"", "\"mean\"", "table.csv: no column \"mean\" among load, policy, mean_s, low_s, high_s"),
@@ -134,7 +134,7 @@ fn errors_name_the_mistake() {
         ("\"load\"\ny", "\"policy\"\ny", "table.csv: row 1, column policy: \"fcfs\" is not a number"),
         ("x = \"load\"\n", "", "series \"FCFS\": `file` needs the column names `x` and `y`"),
         ("low = \"low_s\"\n", "", "series \"FCFS\": `low` and `high` must be given together"),
-        ("table.csv", "none.csv", "none.csv: entity not found"),
+        ("table.csv", "none.csv", "none.csv: no such data file"),
         ("file = \"table.csv\"\n", "", "series \"FCFS\": columns need a `file`"),
         ("[1, 500]", "", "line \"limit\": needs two or more `points`, or a `slope`"),
     ];
@@ -144,7 +144,7 @@ fn errors_name_the_mistake() {
         assert!(error.contains(message), "{error}");
     }
     let error = figures(SHEET, "").unwrap_err().to_string();
-    assert!(error.contains("no column \"policy\""), "{error}");
+    assert!(error.contains("table.csv: no column \"policy\": the file has none"), "{error}");
     let error = figures(&SHEET.replace("times = 1000", "times = 0").replace("450.0", "0").replace("800.0", "0"), TABLE);
     assert!(error.unwrap_err().to_string().contains("a logarithmic axis needs positive numbers"));
 }
