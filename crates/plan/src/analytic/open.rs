@@ -239,7 +239,11 @@ fn processor_sharing(rate: f64, load: f64, m: u32, service: &Service) -> Result<
     let stretch = response / service.mean();
     let known = SteadyState {
         sdev,
-        percentiles: size_blind_percentiles(response, rate, Policy::Ps(None), service, service).filter(|_| m == 1),
+        percentiles: if m == 1 {
+            size_blind_percentiles(response, rate, Policy::Ps(None), service, service)
+        } else {
+            None
+        },
         classes: classes(rate, service, |part| (part.mean() * stretch, None)),
         ..SteadyState::at(response, rate, load, method, source)
     };
