@@ -264,7 +264,7 @@ fn left_out(
         // Without the unloaded requests of this run there may be too few.
         let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else { continue };
         let simulated = best.simulate(run, labels, &distributions)?;
-        let differences = judge.differences(&run.observed, &simulated, labels);
+        let differences = judge.differences(run, &simulated, labels);
         let largest_difference = differences.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
         all.push(LeftOutRun {
             name: run.name.clone(),
