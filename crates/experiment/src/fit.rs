@@ -157,7 +157,7 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     let judge = Judge { mean, relative_error };
     let candidates = Candidate::all(options, &stable, mean, capacity, labels.len());
     let compare = |candidate| judge.compare(candidate, &stable, &labels, &distributions);
-    let results = parallel::map(&candidates, offered_observe::processors(), compare);
+    let results = parallel::map(&candidates, parallel::processors(), compare);
     let mut results = results.into_iter().collect::<Result<Vec<_>, Error>>()?;
     results.sort_by(|a, b| a.typical_difference.total_cmp(&b.typical_difference));
     let (conclusion, reason) = conclude(&results);
@@ -257,25 +257,29 @@ fn left_out(
     labels: &[String],
     demands: &BTreeMap<String, service_times::Demand>,
 ) -> Result<Vec<LeftOutRun>, Error> {
-    let mut all = Vec::new();
-    for (i, run) in stable.iter().enumerate() {
+    let predict = |left_out: &usize| -> Result<Option<LeftOutRun>, Error> {
+        let run = stable[*left_out];
         let others: Vec<&Observations> =
-            stable.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, run)| &run.observed).collect();
+            stable.iter().enumerate().filter(|(i, _)| i != left_out).map(|(_, run)| &run.observed).collect();
         // Without the unloaded requests of this run there may be too few.
-        let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else { continue };
+        let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else {
+            return Ok(None);
+        };
         let simulated = best.simulate(run, labels, &distributions)?;
         let differences = judge.differences(run, &simulated, labels);
         let largest_difference = differences.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
-        all.push(LeftOutRun {
+        Ok(Some(LeftOutRun {
             name: run.name.clone(),
             mean_ms: run.observed.mean() * 1e3,
             predicted_mean_ms: simulated.mean() * 1e3,
             p95_ms: run.observed.quantile(0.95) * 1e3,
             predicted_p95_ms: simulated.quantile(0.95) * 1e3,
             largest_difference,
-        });
-    }
-    Ok(all)
+        }))
+    };
+    let all: Vec<usize> = (0..stable.len()).collect();
+    let predicted = parallel::map(&all, parallel::processors(), predict);
+    predicted.into_iter().filter_map(Result::transpose).collect()
 }
 
 fn saturation(
