@@ -146,10 +146,9 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     let shares = shares(&runs, labels.len());
     let mean: f64 = shares.iter().zip(&service).map(|(share, law)| share * law.mean_ms / 1e3).sum();
     let relative_error = service.iter().map(FittedService::relative_error).fold(0.0, f64::max);
-    let scalability = scalability::fit(runs.iter().filter(|run| !run.is_overloaded).map(|run| &run.observed));
-    let stable: Vec<&RunData> = runs.iter().filter(|run| !run.is_overloaded).collect();
-    let overloaded = runs.iter().filter(|run| run.is_overloaded).map(|run| run.observed.completed_rate());
-    let capacity = overloaded.fold(None, |most: Option<f64>, rate| Some(most.map_or(rate, |most| most.max(rate))));
+    let (overloaded, stable): (Vec<&RunData>, Vec<&RunData>) = runs.iter().partition(|run| run.is_overloaded);
+    let scalability = scalability::fit(stable.iter().map(|run| &run.observed));
+    let capacity = overloaded.iter().map(|run| run.observed.completed_rate()).max_by(f64::total_cmp);
     if stable.is_empty() {
         warnings
             .push("every run is overloaded, so the discipline cannot be determined; add a run at a lower rate".into());
@@ -177,7 +176,7 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
         Ok(found) => (Some(found), None),
         Err(why) => (None, Some(why)),
     };
-    let saturation = saturation(&results, mean, relative_error, &runs, scalability.as_ref());
+    let saturation = saturation(&results, mean, relative_error, &overloaded, scalability.as_ref());
     Ok(Fit {
         schema: Schema::new(),
         runs: runs.iter().map(FittedRun::from).collect(),
@@ -286,7 +285,7 @@ fn saturation(
     results: &[CandidateResult],
     mean: f64,
     relative_error: f64,
-    runs: &[RunData],
+    overloaded: &[&RunData],
     scalability: Option<&Scalability>,
 ) -> Vec<Saturation> {
     let mut all = Vec::new();
@@ -301,7 +300,7 @@ fn saturation(
             high_per_s: Some(rate / (1.0 - wide).max(0.1)),
         });
     }
-    for run in runs.iter().filter(|run| run.is_overloaded) {
+    for run in overloaded {
         let (rate, error) = (run.observed.completed_rate(), run.observed.completed_rate_error());
         all.push(Saturation {
             method: format!("completed rate of {}, which is overloaded", run.name),
