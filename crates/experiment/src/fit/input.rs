@@ -51,7 +51,7 @@ impl RunData {
         let is_overloaded = verdict.stability.as_ref().is_some_and(|of| of.state == StabilityState::Overloaded);
         let record = recorded.record.as_ref();
         if record.is_some_and(|record| record.load.is_some()) {
-            return Err(Error::TwinAtLoad);
+            return Err(Error::FitAtLoad { path: directory });
         }
         let mut workload = recorded.workload?;
         if let Some(seed) = record.and_then(|record| record.seed) {
