@@ -7,8 +7,8 @@ use offered_stats::steady_state::Estimate;
 use offered_verify::CheckResult;
 use offered_workload::threshold::Statistic;
 
-use super::round::Round;
-use super::{Comparison, FEWEST, Rounds};
+use super::round::{FEWEST, Round, statistics};
+use super::{Comparison, Rounds};
 use crate::document::compare::{Change, Document, End, ErrorChange, Side};
 
 impl Rounds {
@@ -49,7 +49,7 @@ impl Comparison<'_> {
 
     /// The document.
     pub(super) fn document(&self, rounds: &Rounds, intervals: RepeatedIntervals, end: End) -> Document {
-        let statistics = self.statistics();
+        let statistics = statistics(self.statistic);
         let mut responses: Vec<Change> =
             statistics.iter().enumerate().map(|(number, of)| change(*of, number, rounds, intervals)).collect();
         let conclusion = conclusion(&responses[0], rounds.b.len());
