@@ -68,7 +68,8 @@ impl Baseline {
                 sessions: Some(workload.sessions().clone()),
             };
         }
-        rounds.retain(|round| round.invalid.is_none());
+        // A run that was stopped has parts without requests.
+        rounds.retain(|round| round.invalid.is_none() && round.ok + round.failed > 0);
         if rounds.len() < FEWEST {
             return Err(Error::ShortBaseline { path: path.to_owned(), rounds: rounds.len(), fewest: FEWEST });
         }
