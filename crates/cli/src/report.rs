@@ -147,15 +147,17 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// Writes the page of described figures.
 fn figures(args: &Args) -> Result<Exit, Failure> {
-    let folder = args.data.as_deref().or(args.files[0].parent()).unwrap_or(Path::new(""));
-    let document = study::document(&args.files, folder, args.title.as_deref()).map_err(Failure::input)?;
-    if args.json || args.format.is_some_and(|format| format != Format::Html) {
+    let outputs = outputs::of(&args.output, Some(Format::Html))?;
+    let has_output = !outputs.is_empty() || args.svg.is_some() || args.csv.is_some();
+    if !has_output || args.json || args.format.is_some_and(|format| format != Format::Html) {
         return Err(Failure::input(
             "described figures are written as a page, SVG or CSV files: -o figures.html, --svg DIR, --csv DIR",
         ));
     }
+    let folder = args.data.as_deref().or(args.files[0].parent()).unwrap_or(Path::new(""));
+    let document = study::document(&args.files, folder, args.title.as_deref()).map_err(Failure::input)?;
     parts(args, &document)?;
-    for (path, _) in outputs::of(&args.output, Some(Format::Html))? {
+    for (path, _) in outputs {
         write(path, &html(&document).map_err(Failure::stopped)?)?;
     }
     Ok(Exit::Done)
