@@ -28,6 +28,12 @@ pub(super) struct SentRequest {
     pub(super) is_ok: bool,
 }
 
+impl SentRequest {
+    fn order(&self) -> (u64, u64) {
+        (self.sent, self.done)
+    }
+}
+
 /// A successful request of the window, in the order of sending.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
@@ -66,6 +72,11 @@ impl Observations {
             let label = numbers.get(usize::from(event.label)).copied().flatten();
             let is_ok = event.outcome == Outcome::Ok && label.is_some();
             all.push(SentRequest { sent: sent.0 - origin, done, label: label.unwrap_or_default(), is_ok });
+            // The first requests of a long run are selected before it is read to its end, so that it need not fit into memory.
+            if all.len() == 2 * MAX_REQUESTS {
+                all.select_nth_unstable_by_key(MAX_REQUESTS, SentRequest::order);
+                all.truncate(MAX_REQUESTS);
+            }
         })?;
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         Ok(Self::new(all, ns(window.start_s)..ns(window.end_s).max(1)))
@@ -73,7 +84,7 @@ impl Observations {
 
     /// The requests that were sent within `window`, after those before it have determined what they met.
     pub(super) fn new(mut all: Vec<SentRequest>, window: std::ops::Range<u64>) -> Self {
-        all.sort_unstable_by_key(|one| (one.sent, one.done));
+        all.sort_unstable_by_key(SentRequest::order);
         all.truncate(MAX_REQUESTS);
         let end = window.end.min(all.last().map_or(0, |last| last.sent + 1));
         let duration = end.saturating_sub(window.start) as f64 / 1e9;
