@@ -9,6 +9,7 @@ use offered_events::{Outcome, Recording};
 use offered_schedule::{After, Launch};
 use offered_simulate::Job;
 use offered_simulate::drive::SimulationObserver;
+use offered_stats::summary::quantile_at;
 use offered_verify::Window;
 
 use crate::Error;
@@ -153,10 +154,10 @@ pub(super) fn mean_and_error(values: &[f64]) -> (f64, f64) {
 
 /// The quantile `p` of values; 0 without any.
 pub(super) fn quantile(mut values: Vec<f64>, p: f64) -> f64 {
-    let place = ((values.len() as f64 * p).ceil() as usize).saturating_sub(1);
     if values.is_empty() {
         return 0.0;
     }
+    let place = quantile_at(values.len() as u64, p) as usize;
     *values.select_nth_unstable_by(place, f64::total_cmp).1
 }
 
