@@ -1,8 +1,9 @@
 //! A comparison of two targets or workloads: short rounds in balanced order, and repeated confidence intervals of their differences.
 //!
 //! # Method
-//! A pair is one round of A and one of B with the same seed, so both get the same requests at the same times. The order alternates (A B, B A, A B,
-//! ...), so a linear drift of the machine cancels over two pairs. The first round of each side warms up and does not count.
+//! A pair is one round of A and one of B with the same seed, so both get the same requests at the same times; two workload files with different
+//! seeds keep them. The order alternates (A B, B A, A B, ...), so a linear drift of the machine cancels over two pairs. The first
+//! round of each side warms up and does not count.
 //!
 //! The change of a statistic (mean, percentile) is estimated from the logarithm of the ratio B / A in each pair. The pairs are independent. After
 //! [`FEWEST`] pairs, and after each two further ones, the mean of the logarithms gets a repeated confidence interval
