@@ -12,9 +12,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::progress::Stderr;
-use crate::tolerance::Tolerance;
-use crate::trust::{CommandsFlag, FilesFlag};
-use crate::{signals, workload_file};
+use crate::signals;
+use crate::workload_file::WorkloadFlags;
 
 const AFTER: &str = "\
 Every trial is a run (or a simulation) of the workload with its own seed. The
@@ -54,11 +53,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one_value)]
     trials: usize,
     #[command(flatten)]
-    tolerance: Tolerance,
-    #[command(flatten)]
-    files: FilesFlag,
-    #[command(flatten)]
-    commands: CommandsFlag,
+    flags: WorkloadFlags,
     /// Print one JSON document (schema offered.capacity/1)
     #[arg(long)]
     json: bool,
@@ -69,9 +64,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let commands = (!args.simulate).then_some(args.commands);
-    let (mut input, _) = workload_file::read_to_run(&args.workload, args.files, commands)?;
-    args.tolerance.edit(&mut input.text)?;
+    let (input, _) = args.flags.read(&args.workload, args.simulate)?;
     let search = Search {
         input: &input,
         along: &args.vary,

@@ -2,7 +2,7 @@
 
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use offered_base::Nanos;
@@ -16,9 +16,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{json, out};
 use crate::progress::Stderr;
-use crate::tolerance::{Percent, Tolerance};
-use crate::trust::{CommandsFlag, FilesFlag};
-use crate::{input_file, signals, workload_file};
+use crate::tolerance::Percent;
+use crate::workload_file::WorkloadFlags;
+use crate::{input_file, signals};
 
 const AFTER: &str = "\
 A pair is one round against A and one against B with the same requests at the
@@ -91,11 +91,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "other", conflicts_with_all = ["output", "baseline"])]
     simulate: bool,
     #[command(flatten)]
-    tolerance: Tolerance,
-    #[command(flatten)]
-    files: FilesFlag,
-    #[command(flatten)]
-    commands: CommandsFlag,
+    flags: WorkloadFlags,
     /// Print one JSON document (schema offered.compare/1)
     #[arg(long)]
     json: bool,
@@ -109,11 +105,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.settle >= args.round {
         return Err(Failure::input(format!("--settle {} leaves nothing of a round of {}", args.settle, args.round)));
     }
-    let first = open(args, &args.workload)?;
-    let second = args.other.as_ref().map(|path| open(args, path)).transpose()?;
-    let sides = sides(args, &first.0, second.as_ref().map(|(source, _)| source))?;
+    let read = |path: &PathBuf| args.flags.read(path, args.simulate);
+    let (first, workload) = read(&args.workload)?;
+    let second = args.other.as_ref().map(read).transpose()?;
+    let sides = sides(args, &first, second.as_ref().map(|(source, _)| source))?;
     let counted = Nanos(args.round.0 - args.settle.0);
-    let baseline = |path: &PathBuf| Baseline::read(path, counted, args.metric, first.1.sessions(), input_file::broken);
+    let baseline = |path: &PathBuf| Baseline::read(path, counted, args.metric, workload.sessions(), input_file::broken);
     let comparison = Comparison {
         sides,
         baseline: args.baseline.as_ref().map(baseline).transpose()?,
@@ -145,13 +142,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         Some(CheckResult::NotChecked) => Exit::Invalid,
         Some(CheckResult::Failed) => Exit::Failed,
     })
-}
-
-fn open(args: &Args, path: &Path) -> Result<(WorkloadSource, Workload), Failure> {
-    let commands = (!args.simulate).then_some(args.commands);
-    let (mut source, workload) = workload_file::read_to_run(path, args.files, commands)?;
-    args.tolerance.edit(&mut source.text)?;
-    Ok((source, workload))
 }
 
 /// A and B, or B alone with a baseline.

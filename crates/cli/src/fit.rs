@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as Arguments;
 use offered_base::Nanos;
 use offered_experiment::fit::{Conclusion, Fit, FitOptions, fit};
+use offered_experiment::sweep::finished_cells;
 use offered_experiment::{Error, LocalRun, VerifyOptions};
 use offered_report::format::{number, rate};
 use offered_store::ReadOptions;
@@ -98,17 +99,12 @@ fn runs(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         if path.is_file() {
             return Err(Error::FitNeedsRun { path: path.clone() }.into());
         }
-        let cells = path.join("cells");
-        if !cells.is_dir() {
+        let mut cells: Vec<PathBuf> = finished_cells(path).collect();
+        if cells.is_empty() {
             all.push(path.clone());
-            continue;
         }
-        let failed = |error| Failure::stopped(format!("cannot read {}: {error}", cells.display()));
-        let listed = std::fs::read_dir(&cells).map_err(failed)?;
-        let is_run = |path: &PathBuf| path.join("run.json").exists();
-        let mut found: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).filter(is_run).collect();
-        found.sort();
-        all.extend(found);
+        cells.sort();
+        all.extend(cells);
     }
     Ok(all)
 }

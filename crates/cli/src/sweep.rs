@@ -16,9 +16,8 @@ use crate::failure::Failure;
 use crate::output::{json, out, status};
 use crate::progress::Stderr;
 use crate::run::share;
-use crate::tolerance::Tolerance;
-use crate::trust::{CommandsFlag, FilesFlag};
-use crate::{object_store, signals, workload_file};
+use crate::workload_file::WorkloadFlags;
+use crate::{object_store, signals};
 
 const AFTER: &str = "\
 Fields: users, think, rate, load, session_length, discipline, scv, seed, or any
@@ -82,11 +81,7 @@ pub(crate) struct Args {
     #[arg(long)]
     shuffle: bool,
     #[command(flatten)]
-    tolerance: Tolerance,
-    #[command(flatten)]
-    files: FilesFlag,
-    #[command(flatten)]
-    commands: CommandsFlag,
+    flags: WorkloadFlags,
     /// Print one JSON document (schema offered.sweep/1)
     #[arg(long)]
     json: bool,
@@ -97,9 +92,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let commands = (!args.simulate).then_some(args.commands);
-    let (mut input, _) = workload_file::read_to_run(&args.workload, args.files, commands)?;
-    args.tolerance.edit(&mut input.text)?;
+    let (input, _) = args.flags.read(&args.workload, args.simulate)?;
     let share = share(args.share, args.workers, args.rendezvous.is_some())?;
     let Some(out) = args.output.as_deref().or(args.rendezvous.as_deref()) else {
         return Err(Failure::input("no directory for the sweep: add -o sweeps/1"));

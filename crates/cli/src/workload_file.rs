@@ -7,7 +7,29 @@ use offered_workload::Workload;
 
 use crate::failure::Failure;
 use crate::input_file::{self, Kind};
+use crate::tolerance::Tolerance;
 use crate::trust::{CommandsFlag, FilesFlag};
+
+/// Flags of the commands that run or simulate variants of a workload.
+#[derive(clap::Args, Clone, Copy)]
+pub(crate) struct WorkloadFlags {
+    #[command(flatten)]
+    tolerance: Tolerance,
+    #[command(flatten)]
+    files: FilesFlag,
+    #[command(flatten)]
+    commands: CommandsFlag,
+}
+
+impl WorkloadFlags {
+    /// As [`read_to_run`], with the tolerance in the text. A `simulated` workload runs no commands.
+    pub(crate) fn read(self, path: &Path, simulated: bool) -> Result<(WorkloadSource, Workload), Failure> {
+        let commands = (!simulated).then_some(self.commands);
+        let (mut source, workload) = read_to_run(path, self.files, commands)?;
+        self.tolerance.edit(&mut source.text)?;
+        Ok((source, workload))
+    }
+}
 
 /// Reads a workload file; the result also opens the files that it names.
 pub(crate) fn read(path: &Path) -> Result<WorkloadSource, Failure> {

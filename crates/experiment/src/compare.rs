@@ -1,8 +1,9 @@
 //! A comparison of two targets or workloads: short rounds in balanced order, and repeated confidence intervals of their differences.
 //!
 //! # Method
-//! A pair is one round of A and one of B with the same seed, so both get the same requests at the same times. The order alternates (A B, B A, A B,
-//! ...), so a linear drift of the machine cancels over two pairs. The first round of each side warms up and does not count.
+//! A pair is one round of A and one of B with the same seed, so both get the same requests at the same times; two workload files with different
+//! seeds keep them. The order alternates (A B, B A, A B, ...), so a linear drift of the machine cancels over two pairs. The first
+//! round of each side warms up and does not count.
 //!
 //! The change of a statistic (mean, percentile) is estimated from the logarithm of the ratio B / A in each pair. The pairs are independent. After
 //! [`FEWEST`] pairs, and after each two further ones, the mean of the logarithms gets a repeated confidence interval
@@ -26,24 +27,14 @@ use offered_verify::CheckResult;
 use offered_workload::threshold::Statistic;
 
 pub use self::baseline::Baseline;
-use self::round::Round;
+use self::round::{FEWEST, Round, statistics};
 use crate::document::compare::{Document, End};
 use crate::recorded_simulation::simulated;
 use crate::vary::{Point, point};
 use crate::{Error, Field, Progress, ProgressObserver, RunPlan, WorkloadSource};
 
-/// Number of pairs of the first look.
-const FEWEST: usize = 4;
 /// Number of further pairs of each later look, which keeps the order balanced.
 const STEP: usize = 2;
-/// The statistics of response times that are shown.
-const TABLE: [Statistic; 5] = [
-    Statistic::Mean,
-    Statistic::Percentile(50.0),
-    Statistic::Percentile(90.0),
-    Statistic::Percentile(95.0),
-    Statistic::Percentile(99.0),
-];
 
 /// One side of a comparison.
 pub struct Side<'a> {
@@ -123,8 +114,8 @@ impl Comparison<'_> {
             if pair > 0 {
                 rounds.add(made.into_iter().map(|(_, round)| round).collect());
             }
-            let is_look = pair == self.max_pairs || (rounds.b.len() >= FEWEST && pair % STEP == 0);
-            if let Some(end) = self.end(&rounds, intervals).filter(|_| pair > 0 && is_look) {
+            let is_look = pair > 0 && (pair == self.max_pairs || (rounds.b.len() >= FEWEST && pair % STEP == 0));
+            if let Some(end) = is_look.then(|| self.end(&rounds, intervals)).flatten() {
                 return Ok(self.document(&rounds, intervals, end));
             }
             if stop.load(Relaxed) {
@@ -219,20 +210,14 @@ impl Comparison<'_> {
         if finished.stats.stopped {
             return Err(Error::Stopped);
         }
-        Ok(Round::of(&finished.recording, &finished.verdict, point.workload.counted(), &self.statistics())?)
+        Ok(Round::of(&finished.recording, &finished.verdict, point.workload.counted(), &statistics(self.statistic))?)
     }
 
     /// Simulates a round.
     fn simulate(&self, point: &Point) -> Result<Round, Error> {
         let workload = &point.workload;
         let (recording, verdict) = simulated(workload, point.name())?;
-        Ok(Round::of(&recording, &verdict, workload.counted(), &self.statistics())?)
-    }
-
-    /// The statistics of every round: first the one that decides, then the others of the table.
-    fn statistics(&self) -> Vec<Statistic> {
-        let others = TABLE.into_iter().filter(|other| *other != self.statistic);
-        [self.statistic].into_iter().chain(others).collect()
+        Ok(Round::of(&recording, &verdict, workload.counted(), &statistics(self.statistic))?)
     }
 }
 

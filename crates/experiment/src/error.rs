@@ -59,6 +59,12 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// The workload of a simulation was changed to reach a load, so the recorded one does not describe what arrived.
+    #[error("{}: this simulation was brought to a load, so its workload is not the recorded one; to fit it, simulate without --load", path.display())]
+    FitAtLoad {
+        /// The run.
+        path: PathBuf,
+    },
     /// A run without requests to fit.
     #[error("{}: no request was successful within the time window; choose another window", path.display())]
     NothingToFit {

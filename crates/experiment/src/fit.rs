@@ -146,10 +146,9 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     let shares = shares(&runs, labels.len());
     let mean: f64 = shares.iter().zip(&service).map(|(share, law)| share * law.mean_ms / 1e3).sum();
     let relative_error = service.iter().map(FittedService::relative_error).fold(0.0, f64::max);
-    let scalability = scalability::fit(runs.iter().filter(|run| !run.is_overloaded).map(|run| &run.observed));
-    let stable: Vec<&RunData> = runs.iter().filter(|run| !run.is_overloaded).collect();
-    let overloaded = runs.iter().filter(|run| run.is_overloaded).map(|run| run.observed.completed_rate());
-    let capacity = overloaded.fold(None, |most: Option<f64>, rate| Some(most.map_or(rate, |most| most.max(rate))));
+    let (overloaded, stable): (Vec<&RunData>, Vec<&RunData>) = runs.iter().partition(|run| run.is_overloaded);
+    let scalability = scalability::fit(stable.iter().map(|run| &run.observed));
+    let capacity = overloaded.iter().map(|run| run.observed.completed_rate()).max_by(f64::total_cmp);
     if stable.is_empty() {
         warnings
             .push("every run is overloaded, so the discipline cannot be determined; add a run at a lower rate".into());
@@ -157,7 +156,7 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     let judge = Judge { mean, relative_error };
     let candidates = Candidate::all(options, &stable, mean, capacity, labels.len());
     let compare = |candidate| judge.compare(candidate, &stable, &labels, &distributions);
-    let results = parallel::map(&candidates, offered_observe::processors(), compare);
+    let results = parallel::map(&candidates, parallel::processors(), compare);
     let mut results = results.into_iter().collect::<Result<Vec<_>, Error>>()?;
     results.sort_by(|a, b| a.typical_difference.total_cmp(&b.typical_difference));
     let (conclusion, reason) = conclude(&results);
@@ -177,7 +176,7 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
         Ok(found) => (Some(found), None),
         Err(why) => (None, Some(why)),
     };
-    let saturation = saturation(&results, mean, relative_error, &runs, scalability.as_ref());
+    let saturation = saturation(&results, mean, relative_error, &overloaded, scalability.as_ref());
     Ok(Fit {
         schema: Schema::new(),
         runs: runs.iter().map(FittedRun::from).collect(),
@@ -257,32 +256,36 @@ fn left_out(
     labels: &[String],
     demands: &BTreeMap<String, service_times::Demand>,
 ) -> Result<Vec<LeftOutRun>, Error> {
-    let mut all = Vec::new();
-    for (i, run) in stable.iter().enumerate() {
+    let predict = |left_out: &usize| -> Result<Option<LeftOutRun>, Error> {
+        let run = stable[*left_out];
         let others: Vec<&Observations> =
-            stable.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, run)| &run.observed).collect();
+            stable.iter().enumerate().filter(|(i, _)| i != left_out).map(|(_, run)| &run.observed).collect();
         // Without the unloaded requests of this run there may be too few.
-        let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else { continue };
+        let Ok((_, distributions)) = service_times::fit(labels, &others, demands, &mut Vec::new()) else {
+            return Ok(None);
+        };
         let simulated = best.simulate(run, labels, &distributions)?;
-        let differences = judge.differences(&run.observed, &simulated, labels);
+        let differences = judge.differences(run, &simulated, labels);
         let largest_difference = differences.into_iter().map(|(_, difference)| difference).fold(0.0, f64::max);
-        all.push(LeftOutRun {
+        Ok(Some(LeftOutRun {
             name: run.name.clone(),
             mean_ms: run.observed.mean() * 1e3,
             predicted_mean_ms: simulated.mean() * 1e3,
             p95_ms: run.observed.quantile(0.95) * 1e3,
             predicted_p95_ms: simulated.quantile(0.95) * 1e3,
             largest_difference,
-        });
-    }
-    Ok(all)
+        }))
+    };
+    let all: Vec<usize> = (0..stable.len()).collect();
+    let predicted = parallel::map(&all, parallel::processors(), predict);
+    predicted.into_iter().filter_map(Result::transpose).collect()
 }
 
 fn saturation(
     results: &[CandidateResult],
     mean: f64,
     relative_error: f64,
-    runs: &[RunData],
+    overloaded: &[&RunData],
     scalability: Option<&Scalability>,
 ) -> Vec<Saturation> {
     let mut all = Vec::new();
@@ -297,7 +300,7 @@ fn saturation(
             high_per_s: Some(rate / (1.0 - wide).max(0.1)),
         });
     }
-    for run in runs.iter().filter(|run| run.is_overloaded) {
+    for run in overloaded {
         let (rate, error) = (run.observed.completed_rate(), run.observed.completed_rate_error());
         all.push(Saturation {
             method: format!("completed rate of {}, which is overloaded", run.name),

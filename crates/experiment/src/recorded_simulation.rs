@@ -30,8 +30,10 @@ pub fn simulate_into(
 ) -> Result<SimulationResult, Error> {
     let writer = Writer::create(out, &redact(text), workload.labels()).map_err(Error::CreateRun)?;
     let writer = writer.with_scenarios(workload.scenario_names()).with_flow_steps(workload.place_names());
-    let mut events = EventWriter { writer, sessions: workload.sessions(), batch: Vec::new(), failed: None };
-    let answer = match simulate(workload, stop, Some(&mut events)) {
+    let mut events = EventWriter { writer, batch: Vec::new(), failed: None };
+    let record = |event: Event| events.record(event);
+    let answer = simulate(workload, stop, Some(&mut EventObserver { sessions: workload.sessions(), record }));
+    let answer = match answer {
         Ok(answer) => answer,
         Err(wrong) => {
             events.writer.remove();
@@ -54,24 +56,27 @@ pub fn simulate_into(
 /// # Errors
 /// The workload cannot be simulated.
 pub(crate) fn simulated(workload: &Workload, path: String) -> Result<(Recording, Verdict), Error> {
-    let mut events = EventCollector { events: Vec::new(), sessions: workload.sessions() };
-    simulate(workload, Stop::Duration, Some(&mut events))?;
-    let recording = Recording::of_run(events.events, workload.labels());
+    let mut events = Vec::new();
+    let record = |event: Event| {
+        events.push(event);
+        ControlFlow::Continue(())
+    };
+    simulate(workload, Stop::Duration, Some(&mut EventObserver { sessions: workload.sessions(), record }))?;
+    let recording = Recording::of_run(events, workload.labels());
     let verdict = verify(&recording, &Criteria { path, ..Criteria::from_workload(workload, 1.0) })?;
     Ok((recording, verdict))
 }
 
 /// Writes events in batches.
-struct EventWriter<'a> {
+struct EventWriter {
     writer: Writer,
-    sessions: &'a Sessions,
     batch: Vec<Event>,
     failed: Option<offered_store::Error>,
 }
 
 const BATCH: usize = 10_000;
 
-impl EventWriter<'_> {
+impl EventWriter {
     fn record(&mut self, event: Event) -> ControlFlow<()> {
         self.batch.push(event);
         if self.batch.len() < BATCH {
@@ -118,59 +123,33 @@ fn completed(sessions: &Sessions, now: Instant, launch: Launch, job: &Job, after
     }
 }
 
-/// Collects the events of a simulation in memory.
-struct EventCollector<'a> {
-    events: Vec<Event>,
+/// Passes the events of a simulation to `record`.
+struct EventObserver<'a, R> {
     sessions: &'a Sessions,
+    record: R,
 }
 
-impl SimulationObserver for EventCollector<'_> {
-    fn arrived(&mut self, _: Instant) {}
-
-    fn rejected(&mut self, launch: Launch, class: u16, after: After) {
-        self.events.push(event(self.sessions, launch, class, (launch.intended, Outcome::Refused), after));
-    }
-
-    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
-        self.events.push(completed(self.sessions, now, launch, job, after));
-        ControlFlow::Continue(())
-    }
-
-    fn attempt(&mut self, event: &Event) {
-        self.events.push(event.clone());
-    }
-
-    fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
-        self.events.push(event.clone());
-        ControlFlow::Continue(())
-    }
-
-    fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
-        self.events.push(event(self.sessions, launch, class, (now, Outcome::Cut), After::TooLate));
-    }
-}
-
-impl SimulationObserver for EventWriter<'_> {
+impl<R: FnMut(Event) -> ControlFlow<()>> SimulationObserver for EventObserver<'_, R> {
     fn arrived(&mut self, _: Instant) {}
 
     fn rejected(&mut self, launch: Launch, class: u16, after: After) {
         // A write error is stored and stops the simulation at the next completion.
-        let _ = self.record(event(self.sessions, launch, class, (launch.intended, Outcome::Refused), after));
+        let _ = (self.record)(event(self.sessions, launch, class, (launch.intended, Outcome::Refused), after));
     }
 
     fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
-        self.record(completed(self.sessions, now, launch, job, after))
+        (self.record)(completed(self.sessions, now, launch, job, after))
     }
 
     fn attempt(&mut self, event: &Event) {
-        let _ = self.record(event.clone());
+        let _ = (self.record)(event.clone());
     }
 
     fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
-        self.record(event.clone())
+        (self.record)(event.clone())
     }
 
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
-        let _ = self.record(event(self.sessions, launch, class, (now, Outcome::Cut), After::TooLate));
+        let _ = (self.record)(event(self.sessions, launch, class, (now, Outcome::Cut), After::TooLate));
     }
 }

@@ -79,12 +79,14 @@ fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, Error>
 /// The workload cannot have this load.
 pub(crate) fn at_equal_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
     let by_flows = workload.flows().is_some_and(|flows| flows.thinks());
-    match (workload.sessions(), system_at_load(workload, load)) {
-        (Sessions::Closed(closed), Some(System::Closed { think, .. })) if closed.mean_think() > 0.0 && !by_flows => {
-            Ok(workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))?)
-        }
-        _ => Ok(at_load(workload, load, tolerance)?),
+    if let Sessions::Closed(closed) = workload.sessions()
+        && closed.mean_think() > 0.0
+        && !by_flows
+        && let Some(System::Closed { think, .. }) = system_at_load(workload, load)
+    {
+        return Ok(workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))?);
     }
+    Ok(at_load(workload, load, tolerance)?)
 }
 
 /// The system with this load, if there is a formula.

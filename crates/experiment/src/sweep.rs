@@ -253,7 +253,7 @@ fn begin(at: &SharedDirectory, input: &WorkloadSource, share: Share) -> Result<(
     match fs::read_to_string(&own) {
         Ok(text) if text == redact(&input.text) => Ok(()),
         // Without finished cells a corrected workload replaces the old one. With several workers that would change the sweep of the others.
-        Ok(_) if alone && finished(out).next().is_none() => {
+        Ok(_) if alone && finished_cells(out).next().is_none() => {
             let cells = out.join(CELLS);
             if cells.exists() {
                 fs::remove_dir_all(&cells).map_err(Error::file("remove", &cells))?;
@@ -283,8 +283,8 @@ pub fn replace<E: From<Error>>(path: &Path, write: impl FnOnce(&Path) -> Result<
     fs::rename(&new, path).map_err(|why| Error::file("replace", path)(why).into())
 }
 
-/// The directories of finished cells in `out`.
-fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
+/// The directories of finished cells in the directory of a sweep; none in another directory.
+pub fn finished_cells(out: &Path) -> impl Iterator<Item = PathBuf> {
     let cells = fs::read_dir(out.join(CELLS)).into_iter().flatten();
     cells.flatten().map(|cell| cell.path()).filter(|cell| cell.join("run.json").exists())
 }
@@ -292,7 +292,7 @@ fn finished(out: &Path) -> impl Iterator<Item = PathBuf> {
 /// Refuses finished cells in `at` that are not in `cells`: new tables would not show them.
 fn check_no_other_cells(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
     let ours: HashSet<PathBuf> = cells.iter().flat_map(Cell::attempts).map(|(_, path)| path).collect();
-    let mut others: Vec<PathBuf> = finished(at.path()).filter(|cell| !ours.contains(cell)).collect();
+    let mut others: Vec<PathBuf> = finished_cells(at.path()).filter(|cell| !ours.contains(cell)).collect();
     others.sort();
     let Some(first) = others.first().and_then(|cell| cell.file_name()) else { return Ok(()) };
     Err(Error::OtherValues { path: at.name().into(), first: first.to_string_lossy().into_owned(), n: others.len() })

@@ -25,7 +25,7 @@ use service::Service;
 /// server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum System {
-    /// Arrivals of single requests.
+    /// Arrivals that do not depend on the server.
     Open {
         /// Requests per second.
         rate: f64,
@@ -85,7 +85,8 @@ pub struct SteadyState {
     pub rejected_share: Option<f64>,
     /// Metrics of each station of a network; empty for a single station.
     pub stations: Vec<StationMetrics>,
-    /// Metrics of each class of requests under priorities, the most important class first; empty otherwise.
+    /// Metrics of each class of requests: under priorities the most important class first, else in the order of the workload. Empty where
+    /// no formula gives the metrics of a class, and, without priorities, where all requests have the same service times.
     pub classes: Vec<ClassMetrics>,
     /// Whether the figures are an approximation.
     pub is_approximation: bool,

@@ -337,7 +337,7 @@ pub struct SystemSolution {
     pub requests: Option<RequestRegularity>,
     /// One entry per station.
     pub stations: Vec<Station>,
-    /// One entry per class of requests under priorities, the most important class first.
+    /// One entry per class of requests: under priorities the most important class first, else in the order of the workload.
     pub classes: Vec<RequestClass>,
     /// Whether the figures are an approximation.
     pub is_approximation: bool,
@@ -377,7 +377,7 @@ pub struct Percentiles {
     pub p99: f64,
 }
 
-/// A class of requests under priorities.
+/// A class of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestClass {

@@ -161,6 +161,15 @@ fn workloads_get_these_answers() {
     let batches = solve(&format!("arrivals.open = {{ rate = \"70/s\", batch = 4 }}\n{server}"));
     assert_eq!(batches.model, "M[X]/M/1");
     near(batches.steady_state.unwrap().response, 0.01 * 2.5 / 0.3, &"M[4]/M/1");
+    // A load of 10 has a steady state where every request has its own server, and where requests are rejected.
+    let own = solve(
+        "arrivals.open = { rate = \"1000/s\", batch = 4 }\nserver = { discipline = \"infinite\", service = { exponential = \"10ms\" } }",
+    );
+    near(own.steady_state.unwrap().response, 0.01, &"M[4]/M/infinity");
+    let limited = solve(
+        "arrivals.open = { rate = \"1000/s\", batch = 4 }\nserver = { discipline = \"fcfs\", capacity = 8, service = { exponential = \"10ms\" } }",
+    );
+    assert!(limited.steady_state.is_none());
     let several = solve(
         "arrivals.open.rate = \"150/s\"\nserver = { servers = 2, discipline = \"fcfs\", service = { erlang = { mean = \"10ms\", stages = 2 } } }",
     );

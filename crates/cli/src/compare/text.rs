@@ -14,20 +14,18 @@ pub(super) struct Text<'a>(pub(super) &'a Document);
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let document = self.0;
-        let mut line = |head: &str, text: &str| {
-            paragraph(&format!("{head:<12}"), &visible(text)).iter().try_for_each(|line| writeln!(f, "{line}"))
-        };
-        line(judgement(document), &document.conclusion)?;
+        line(f, judgement(document), &document.conclusion)?;
         if let (Some(result), Some(limit)) = (document.result, document.no_worse_than_percent) {
             let limit = format!("no worse than {} %", short(limit));
             match result {
-                CheckResult::Passed => line("PASSED", &limit)?,
+                CheckResult::Passed => line(f, "PASSED", &limit)?,
                 CheckResult::Failed if fails_more(document) => {
-                    line("FAILED", &format!("{limit}: more requests of B fail"))?;
+                    line(f, "FAILED", &format!("{limit}: more requests of B fail"))?;
                 }
-                CheckResult::Failed => line("FAILED", &limit)?,
+                CheckResult::Failed => line(f, "FAILED", &limit)?,
                 CheckResult::NotChecked => {
                     line(
+                        f,
                         "NOT CHECKED",
                         &format!("{limit}: the interval includes it; add --pairs, or use a longer --round"),
                     )?;
@@ -35,17 +33,19 @@ impl fmt::Display for Text<'_> {
             }
         }
         writeln!(f, "\n{}", table(document))?;
-        let mut line = |head: &str, text: &str| {
-            paragraph(&format!("{head:<12}"), &visible(text)).iter().try_for_each(|line| writeln!(f, "{line}"))
-        };
         let side = |side: &offered_experiment::document::compare::Side| {
             format!("{}: {} ok, {} failed", side.name, count(side.ok), count(side.failed))
         };
-        line("A", &side(&document.a))?;
-        line("B", &side(&document.b))?;
-        line("rounds", &rounds(document))?;
-        document.warnings.iter().try_for_each(|warning| line("warning", warning))
+        line(f, "A", &side(&document.a))?;
+        line(f, "B", &side(&document.b))?;
+        line(f, "rounds", &rounds(document))?;
+        document.warnings.iter().try_for_each(|warning| line(f, "warning", warning))
     }
+}
+
+/// Writes a paragraph after its head.
+fn line(f: &mut fmt::Formatter<'_>, head: &str, text: &str) -> fmt::Result {
+    paragraph(&format!("{head:<12}"), &visible(text)).iter().try_for_each(|line| writeln!(f, "{line}"))
 }
 
 /// What is known of the statistic that decides.

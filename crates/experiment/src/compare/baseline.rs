@@ -10,8 +10,7 @@ use offered_store::{Machine, ReadOptions, read};
 use offered_verify::{Criteria, verify};
 use offered_workload::threshold::Statistic;
 
-use super::round::Round;
-use super::{FEWEST, TABLE};
+use super::round::{FEWEST, Round, statistics};
 use crate::workload_source::BadLineHandler;
 use crate::{Error, RecordedRun};
 
@@ -46,8 +45,7 @@ impl Baseline {
         sessions: &Sessions,
         broken: BadLineHandler,
     ) -> Result<Self, Error> {
-        let others = TABLE.into_iter().filter(|other| *other != statistic);
-        let statistics: Vec<Statistic> = [statistic].into_iter().chain(others).collect();
+        let statistics = statistics(statistic);
         let (mut rounds, mut origin) = (Vec::new(), Origin::default());
         let directories = round_directories(path)?;
         let is_run = directories.is_empty();
@@ -70,7 +68,8 @@ impl Baseline {
                 sessions: Some(workload.sessions().clone()),
             };
         }
-        rounds.retain(|round| round.invalid.is_none());
+        // A run that was stopped has parts without requests.
+        rounds.retain(|round| round.invalid.is_none() && round.ok + round.failed > 0);
         if rounds.len() < FEWEST {
             return Err(Error::ShortBaseline { path: path.to_owned(), rounds: rounds.len(), fewest: FEWEST });
         }

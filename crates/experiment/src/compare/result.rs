@@ -7,8 +7,8 @@ use offered_stats::steady_state::Estimate;
 use offered_verify::CheckResult;
 use offered_workload::threshold::Statistic;
 
-use super::round::Round;
-use super::{Comparison, FEWEST, Rounds};
+use super::round::{FEWEST, Round, statistics};
+use super::{Comparison, Rounds};
 use crate::document::compare::{Change, Document, End, ErrorChange, Side};
 
 impl Rounds {
@@ -49,12 +49,11 @@ impl Comparison<'_> {
 
     /// The document.
     pub(super) fn document(&self, rounds: &Rounds, intervals: RepeatedIntervals, end: End) -> Document {
-        let statistics = self.statistics();
-        let mut responses: Vec<Change> =
-            statistics.iter().enumerate().map(|(number, of)| change(*of, number, rounds, intervals)).collect();
-        let conclusion = conclusion(&responses[0], rounds.b.len());
-        // In the order of the table.
-        responses.sort_by(|one, other| order(&one.statistic).total_cmp(&order(&other.statistic)));
+        let change = |(number, of): (usize, Statistic)| change(of, number, rounds, intervals);
+        let mut numbered: Vec<(usize, Statistic)> = statistics(self.statistic).into_iter().enumerate().collect();
+        let conclusion = conclusion(&change(numbered[0]), rounds.b.len());
+        numbered.sort_by(|(_, one), (_, other)| order(*one).total_cmp(&order(*other)));
+        let responses: Vec<Change> = numbered.into_iter().map(change).collect();
         let (a, b) = match &self.baseline {
             Some(baseline) => (baseline.name.clone(), self.sides[0].name.clone()),
             None => (self.sides[0].name.clone(), self.sides[self.sides.len() - 1].name.clone()),
@@ -114,9 +113,13 @@ fn side(name: String, rounds: &[Round]) -> Side {
     Side { name, ok: sum(|round| round.ok), failed: sum(|round| round.failed) }
 }
 
-/// The position of a statistic in the table: the mean, then percentiles.
-fn order(statistic: &str) -> f64 {
-    statistic.strip_prefix('p').map_or(if statistic == "mean" { 0.0 } else { 100.0 }, |p| p.parse().unwrap_or(100.0))
+/// The position of a statistic in the table: the mean, then percentiles, then the maximum.
+fn order(statistic: Statistic) -> f64 {
+    match statistic {
+        Statistic::Mean => 0.0,
+        Statistic::Percentile(percent) => percent,
+        Statistic::Max => 100.0,
+    }
 }
 
 fn change(of: Statistic, number: usize, rounds: &Rounds, intervals: RepeatedIntervals) -> Change {

@@ -9,6 +9,22 @@ use offered_stats::values::Sorted;
 use offered_verify::{Measurements, Validity, Verdict};
 use offered_workload::threshold::Statistic;
 
+/// Number of rounds of each side at the first look.
+pub(super) const FEWEST: usize = 4;
+/// The statistics of response times that are shown.
+const TABLE: [Statistic; 5] = [
+    Statistic::Mean,
+    Statistic::Percentile(50.0),
+    Statistic::Percentile(90.0),
+    Statistic::Percentile(95.0),
+    Statistic::Percentile(99.0),
+];
+
+/// The statistics of every round: first the one that decides, then the others of the table.
+pub(super) fn statistics(decides: Statistic) -> Vec<Statistic> {
+    [decides].into_iter().chain(TABLE.into_iter().filter(|other| *other != decides)).collect()
+}
+
 /// The results of a round.
 #[derive(Clone, Debug)]
 pub(super) struct Round {

@@ -135,7 +135,7 @@ impl Judge {
         for run in runs {
             let simulated = candidate.simulate(run, labels, service)?;
             mean_ratios.push(simulated.mean() / run.observed.mean());
-            for (name, difference) in self.differences(&run.observed, &simulated, labels) {
+            for (name, difference) in self.differences(run, &simulated, labels) {
                 squares += difference * difference;
                 n += 1.0;
                 if difference > largest_difference {
@@ -156,19 +156,14 @@ impl Judge {
     }
 
     /// The differences of features that both have, in standard errors.
-    pub(super) fn differences(
-        &self,
-        measured: &Observations,
-        simulated: &Observations,
-        labels: &[String],
-    ) -> Vec<(String, f64)> {
+    pub(super) fn differences(&self, run: &RunData, simulated: &Observations, labels: &[String]) -> Vec<(String, f64)> {
         let of_model = features(simulated, labels);
-        let growth = (measured.mean() / self.mean).max(1.0);
-        let both = features(measured, labels).into_iter().filter_map(|one| {
+        let growth = (run.observed.mean() / self.mean).max(1.0);
+        let both = run.features.iter().filter_map(|one| {
             let other = of_model.iter().find(|other| other.name == one.name)?;
             let model = MODEL_ERROR.max(self.relative_error * if one.is_overall { growth } else { 2.0 });
             let error = (one.error * one.error + other.error * other.error + model * model).sqrt();
-            Some((one.name, (other.value / one.value).ln().abs() / error))
+            Some((one.name.clone(), (other.value / one.value).ln().abs() / error))
         });
         both.collect()
     }

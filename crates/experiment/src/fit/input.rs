@@ -6,6 +6,7 @@ use offered_base::Seed;
 use offered_verify::StabilityState;
 use offered_workload::{Policy, Workload};
 
+use super::features::{Feature, features};
 use super::observations::Observations;
 use crate::{Error, VerifiedRun};
 
@@ -33,6 +34,8 @@ pub(super) struct RunData {
     /// Whether its backlog grew.
     pub(super) is_overloaded: bool,
     pub(super) observed: Observations,
+    /// The features of its responses, with which those of each candidate are compared.
+    pub(super) features: Vec<Feature>,
     pub(super) directory: PathBuf,
 }
 
@@ -48,17 +51,19 @@ impl RunData {
         let is_overloaded = verdict.stability.as_ref().is_some_and(|of| of.state == StabilityState::Overloaded);
         let record = recorded.record.as_ref();
         if record.is_some_and(|record| record.load.is_some()) {
-            return Err(Error::TwinAtLoad);
+            return Err(Error::FitAtLoad { path: directory });
         }
         let mut workload = recorded.workload?;
         if let Some(seed) = record.and_then(|record| record.seed) {
             workload = workload.with_seed(Seed(seed));
         }
-        let observed = Observations::of(&recording, &verdict.window, &workload.labels())?;
+        let labels = workload.labels();
+        let observed = Observations::of(&recording, &verdict.window, &labels)?;
         if observed.requests.is_empty() {
             return Err(Error::NothingToFit { path: directory });
         }
-        Ok(Self { name, text: recorded.text, workload, is_overloaded, observed, directory })
+        let features = features(&observed, &labels);
+        Ok(Self { name, text: recorded.text, workload, is_overloaded, observed, features, directory })
     }
 
     /// The last part of its path.

@@ -9,6 +9,7 @@ use offered_events::{Outcome, Recording};
 use offered_schedule::{After, Launch};
 use offered_simulate::Job;
 use offered_simulate::drive::SimulationObserver;
+use offered_stats::summary::quantile_at;
 use offered_verify::Window;
 
 use crate::Error;
@@ -26,6 +27,12 @@ pub(super) struct SentRequest {
     pub(super) done: u64,
     pub(super) label: u16,
     pub(super) is_ok: bool,
+}
+
+impl SentRequest {
+    fn order(&self) -> (u64, u64) {
+        (self.sent, self.done)
+    }
 }
 
 /// A successful request of the window, in the order of sending.
@@ -66,6 +73,11 @@ impl Observations {
             let label = numbers.get(usize::from(event.label)).copied().flatten();
             let is_ok = event.outcome == Outcome::Ok && label.is_some();
             all.push(SentRequest { sent: sent.0 - origin, done, label: label.unwrap_or_default(), is_ok });
+            // The first requests of a long run are selected before it is read to its end, so that it need not fit into memory.
+            if all.len() == 2 * MAX_REQUESTS {
+                all.select_nth_unstable_by_key(MAX_REQUESTS, SentRequest::order);
+                all.truncate(MAX_REQUESTS);
+            }
         })?;
         let ns = |seconds: f64| (seconds * 1e9) as u64;
         Ok(Self::new(all, ns(window.start_s)..ns(window.end_s).max(1)))
@@ -73,7 +85,7 @@ impl Observations {
 
     /// The requests that were sent within `window`, after those before it have determined what they met.
     pub(super) fn new(mut all: Vec<SentRequest>, window: std::ops::Range<u64>) -> Self {
-        all.sort_unstable_by_key(|one| (one.sent, one.done));
+        all.sort_unstable_by_key(SentRequest::order);
         all.truncate(MAX_REQUESTS);
         let end = window.end.min(all.last().map_or(0, |last| last.sent + 1));
         let duration = end.saturating_sub(window.start) as f64 / 1e9;
@@ -142,10 +154,10 @@ pub(super) fn mean_and_error(values: &[f64]) -> (f64, f64) {
 
 /// The quantile `p` of values; 0 without any.
 pub(super) fn quantile(mut values: Vec<f64>, p: f64) -> f64 {
-    let place = ((values.len() as f64 * p).ceil() as usize).saturating_sub(1);
     if values.is_empty() {
         return 0.0;
     }
+    let place = quantile_at(values.len() as u64, p) as usize;
     *values.select_nth_unstable_by(place, f64::total_cmp).1
 }
 

@@ -26,6 +26,7 @@ const PK: &str = "Pollaczek 1930, Khinchine 1932";
 /// Solves arrivals in this pattern at `rate` requests per second.
 pub(super) fn solve(rate: f64, pattern: &Pattern, server: &Server, service: &Service) -> Result<Finding, Error> {
     match pattern {
+        _ if server.discipline() == Policy::Infinite => infinite(rate, pattern, service),
         Pattern::Poisson(Batch::Single | Batch::Fixed(1)) => poisson(rate, server, service),
         Pattern::Poisson(batch) => in_batches(rate, *batch, server, service),
         Pattern::Renewal(gaps) => renewal(rate, gaps, server, service),
@@ -37,9 +38,29 @@ fn is_plain(server: &Server) -> bool {
     server.capacity().is_none() && matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { preemptive: false })
 }
 
+/// Every request has its own server, so the response is the service in every pattern.
+fn infinite(rate: f64, pattern: &Pattern, service: &Service) -> Result<Finding, Error> {
+    let (mean, load) = (service.mean(), positive("the rate", rate)? * service.mean());
+    let (model, method, source) = match pattern {
+        Pattern::Poisson(Batch::Single | Batch::Fixed(1)) => ("M/G/infinity", "M/G/infinity", "Takacs 1962"),
+        Pattern::Poisson(_) => ("M[X]/G/infinity", "Little's law", "Little 1961"),
+        Pattern::Renewal(_) => ("GI/G/infinity", "Little's law", "Little 1961"),
+    };
+    let known = SteadyState {
+        sdev: Some(libm::sqrt(service.work().variance())),
+        percentiles: Some(service.percentiles()),
+        ..SteadyState::at(mean, rate, load, method, source)
+    };
+    Ok(Finding::known(model, known, "every request has its own server, so none waits"))
+}
+
 /// A Poisson process of batches at one server. The rate counts requests.
 fn in_batches(rate: f64, batch: Batch, server: &Server, service: &Service) -> Result<Finding, Error> {
-    let load = below_one(positive("the rate", rate)? * service.mean() / f64::from(server.servers()))?;
+    let load = positive("the rate", rate)? * service.mean() / f64::from(server.servers());
+    // With a limited capacity there is a steady state at any load.
+    if is_plain(server) {
+        below_one(load)?;
+    }
     let law = if service.is_exponential() { "M" } else { "G" };
     let model = format!("M[X]/{law}/{}", server.servers());
     if !(is_plain(server) && server.servers() == 1) {
@@ -67,10 +88,6 @@ fn in_batches(rate: f64, batch: Batch, server: &Server, service: &Service) -> Re
 /// Independent gaps of any distribution.
 fn renewal(rate: f64, gaps: &Distribution, server: &Server, service: &Service) -> Result<Finding, Error> {
     let (m, mean) = (server.servers(), service.mean());
-    if server.discipline() == Policy::Infinite {
-        let known = SteadyState::at(mean, rate, rate * mean, "Little's law", "Little 1961");
-        return Ok(Finding::known("GI/G/infinity", known, "every request has its own server, so none waits"));
-    }
     let load = positive("the rate", rate)? * mean / f64::from(m);
     let model = format!("GI/{}/{m}", if service.is_exponential() { "M" } else { "G" });
     if !is_plain(server) {
@@ -140,15 +157,6 @@ fn poisson(rate: f64, server: &Server, service: &Service) -> Result<Finding, Err
     positive("the rate", rate)?;
     let (m, mean) = (server.servers(), service.mean());
     let load = rate * mean / f64::from(m);
-    if server.discipline() == Policy::Infinite {
-        let own = libm::sqrt(service.work().variance());
-        let known = SteadyState {
-            sdev: Some(own),
-            percentiles: Some(service.percentiles()),
-            ..SteadyState::at(mean, rate, rate * mean, "M/G/infinity", "Takacs 1962")
-        };
-        return Ok(Finding::known("M/G/infinity", known, "every request has its own server, so none waits"));
-    }
     if let Some(capacity) = server.capacity() {
         return limited(rate, u64::from(capacity), server, service);
     }
@@ -239,7 +247,11 @@ fn processor_sharing(rate: f64, load: f64, m: u32, service: &Service) -> Result<
     let stretch = response / service.mean();
     let known = SteadyState {
         sdev,
-        percentiles: size_blind_percentiles(response, rate, Policy::Ps(None), service, service).filter(|_| m == 1),
+        percentiles: if m == 1 {
+            size_blind_percentiles(response, rate, Policy::Ps(None), service, service)
+        } else {
+            None
+        },
         classes: classes(rate, service, |part| (part.mean() * stretch, None)),
         ..SteadyState::at(response, rate, load, method, source)
     };
