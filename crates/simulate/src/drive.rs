@@ -124,15 +124,17 @@ impl ServiceDemands {
         })
     }
 
+    /// The class, the demand and the tokens of a request.
     #[inline]
-    pub(crate) fn of(&self, launch: Launch) -> (u16, Nanos) {
+    pub(crate) fn of(&self, launch: Launch) -> (u16, Nanos, JobTokens) {
         let Launch { session, step, .. } = launch;
         let class = self.mix.choose(launch);
-        if let Some(TokenDemands { engine, lengths, .. }) = &self.tokens {
-            return (class, engine.alone(lengths.of(session, step, class)));
+        if let Some(TokenDemands { engine, .. }) = &self.tokens {
+            let tokens = self.tokens(launch, class);
+            return (class, engine.alone(tokens.counts), tokens);
         }
         // Every request here has a distribution, and therefore a demand.
-        (class, self.works.of(session, step, class).unwrap_or_default())
+        (class, self.works.of(session, step, class).unwrap_or_default(), JobTokens::default())
     }
 }
 
@@ -215,7 +217,7 @@ impl<'a> PrefetchedDemands<'a> {
     }
 
     #[inline]
-    fn of(&mut self, launch: Launch) -> (u16, Nanos) {
+    fn of(&mut self, launch: Launch) -> (u16, Nanos, JobTokens) {
         let session = launch.session;
         if launch.step > 0 || self.demands.tokens.is_some() {
             return self.demands.of(launch);
@@ -235,7 +237,7 @@ impl<'a> PrefetchedDemands<'a> {
             place = 0;
         }
         self.last = session;
-        (0, self.drawn[place as usize])
+        (0, self.drawn[place as usize], JobTokens::default())
     }
 }
 
@@ -399,9 +401,8 @@ pub fn drive<D: Discipline, S: SimulationObserver>(
         // The next event: an arrival before the next completion, or that completion.
         if let Some(launch) = agenda.due_before(next.unwrap_or(Instant::MAX)) {
             let now = launch.intended;
-            let (class, size) = ahead.of(launch);
+            let (class, size, tokens) = ahead.of(launch);
             if let Some(place) = server.admit(launch, class) {
-                let tokens = demands.tokens(launch, class);
                 server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now, tokens });
                 sink.arrived(now);
             } else {
