@@ -145,7 +145,7 @@ struct TokenDemands {
     lengths: TokenLengths,
     /// The distribution of the time alone of each request, from a sample.
     alone: Vec<Distribution>,
-    /// Mean of [`Engine::in_full_batch`], seconds, of the same sample.
+    /// Mean of [`Engine::in_full_batch`] over all requests, seconds, from the same sample.
     mean_in_full_batch: f64,
 }
 
@@ -157,29 +157,38 @@ impl TokenDemands {
     fn of(workload: &Workload) -> Result<Option<Self>, InvalidValue> {
         let Some(engine) = workload.server().and_then(|server| server.discipline().engine()) else { return Ok(None) };
         let lengths = workload.token_lengths()?;
-        let mix = workload.mix();
         let mut alone = vec![Vec::new(); workload.requests().len()];
-        let mut sum = 0.0;
-        let mut launches = 0;
-        for (session, step) in first_requests(workload).take(SAMPLE) {
-            let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: Visit::default() };
-            let class = mix.choose(launch);
-            let tokens = lengths.of(session, step, class);
+        let mut in_full_batch = vec![0.0; alone.len()];
+        for (launch, class) in first_requests(workload).take(SAMPLE) {
+            let tokens = lengths.of(launch.session, launch.step, class);
             alone[usize::from(class)].push((1.0, engine.alone(tokens).as_secs_f64()));
-            sum += engine.in_full_batch(tokens);
-            launches += 1;
+            in_full_batch[usize::from(class)] += engine.in_full_batch(tokens);
         }
+        let means = in_full_batch.iter().zip(&alone).map(|(sum, times)| sum / times.len().max(1) as f64);
+        let mean_in_full_batch = workload.shares().iter().zip(means).map(|(share, mean)| share * mean).sum();
         let zero = || Distribution::constant(0.0).expect("zero is a constant");
         let alone = alone.into_iter().map(|times| Distribution::weighted(times).unwrap_or_else(|_| zero())).collect();
-        Ok(Some(Self { engine, lengths, alone, mean_in_full_batch: sum / f64::from(launches) }))
+        Ok(Some(Self { engine, lengths, alone, mean_in_full_batch }))
     }
 }
 
-/// The first requests of a workload, as session and step: all steps of one session after the other.
-fn first_requests(workload: &Workload) -> Box<dyn Iterator<Item = (u64, u32)> + '_> {
+/// Requests as the sessions of a workload begin with them, and their classes: all requests of one session after the other.
+fn first_requests(workload: &Workload) -> Box<dyn Iterator<Item = (Launch, u16)> + '_> {
+    if workload.flows().is_some() {
+        return Box::new((0u64..).flat_map(move |session| workload.walk(session)));
+    }
+    let mix = workload.mix();
+    Box::new(first_steps(workload).map(move |(session, step)| {
+        let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: Visit::default() };
+        (launch, mix.choose(launch))
+    }))
+}
+
+/// The first requests of a workload without flows, as session and step: all steps of one session after the other.
+fn first_steps(workload: &Workload) -> Box<dyn Iterator<Item = (u64, u32)> + '_> {
     let seed = workload.seed();
     match workload.sessions() {
-        Sessions::PartlyOpen { length, .. } if length.flows().is_none() => {
+        Sessions::PartlyOpen { length, .. } => {
             let mut next = (0, 0);
             Box::new(std::iter::from_fn(move || {
                 let (session, step) = next;
