@@ -190,9 +190,11 @@ impl Variants<'_> {
     /// All uses, with the number of each request afterwards.
     fn uses(&self) -> BTreeMap<Use, usize> {
         let mut all: BTreeSet<Use> = BTreeSet::new();
+        let flows = self.flows.map_or(0, |parts| parts.flows.len());
+        let groups: Vec<_> = (0..flows).map(|flow| self.groups(flow)).collect();
         for step in self.flows.iter().flat_map(|parts| &parts.steps) {
             let flow = usize::from(step.flow);
-            all.extend(self.groups(flow).into_iter().map(|group| self.step(step, flow, group)));
+            all.extend(groups[flow].iter().map(|group| self.step(step, flow, *group)));
         }
         for (number, (_, requests)) in self.sends.iter().enumerate() {
             all.extend(requests.iter().map(|request| (*request, None, self.group(number))));
