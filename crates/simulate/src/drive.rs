@@ -119,7 +119,7 @@ impl ServiceDemands {
     #[inline]
     pub(crate) fn tokens(&self, launch: Launch, class: u16) -> JobTokens {
         self.tokens.as_ref().map_or_else(JobTokens::default, |tokens| JobTokens {
-            counts: tokens.lengths.of(launch.session, launch.step, class),
+            counts: tokens.lengths.of(launch, class),
             ..JobTokens::default()
         })
     }
@@ -160,7 +160,7 @@ impl TokenDemands {
         let mut alone = vec![Vec::new(); workload.requests().len()];
         let mut in_full_batch = vec![0.0; alone.len()];
         for (launch, class) in first_requests(workload).take(SAMPLE) {
-            let tokens = lengths.of(launch.session, launch.step, class);
+            let tokens = lengths.of(launch, class);
             alone[usize::from(class)].push((1.0, engine.alone(tokens).as_secs_f64()));
             in_full_batch[usize::from(class)] += engine.in_full_batch(tokens);
         }
