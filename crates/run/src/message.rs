@@ -14,6 +14,10 @@ use crate::event_stream::{ExpectedStream, StreamReader};
 pub(crate) const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 const MAX_TOTAL_BODY_BYTES: usize = 256 * 1024 * 1024;
 
+/// The headers that the generator adds to HTTP requests without them, with their values.
+pub(crate) const OWN_HEADERS: [(&str, &str); 2] =
+    [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")];
+
 /// Number of currently stored bytes of bodies, of all threads together.
 static BODY_BYTES: AtomicUsize = AtomicUsize::new(0);
 

@@ -49,7 +49,7 @@ use self::signing::{Aws, Challenge};
 use self::value::{Text, Values};
 use crate::Error;
 use crate::event_stream::ExpectedStream;
-use crate::message::OutgoingRequest;
+use crate::message::{OWN_HEADERS, OutgoingRequest};
 
 /// The requests of a workload, with their checks and extractions.
 #[derive(Debug)]
@@ -63,10 +63,6 @@ pub(crate) struct Script {
     counts_visits: bool,
     origins: Origins,
 }
-
-/// The headers of the generator itself, with their values.
-const OWN_HEADERS: [(&str, &str); 2] =
-    [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")];
 
 /// One request of the script.
 #[derive(Debug)]

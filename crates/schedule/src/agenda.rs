@@ -15,7 +15,7 @@ use self::rule::{NextLaunch, SessionRule};
 use crate::arrivals::Arrivals;
 use crate::closed::{Closed, Start};
 use crate::count::Count;
-use crate::flow::{Decide, Flows};
+use crate::flow::{Decide, Once};
 use crate::heap::{Entry, Heap};
 use crate::launch::{Launch, Visit};
 use crate::sessions::{Opening, Sessions};
@@ -332,13 +332,13 @@ impl Agenda {
             // Visits that have begun continue.
             Some(rule) if matches!(self.remaining, Some(Remaining::Visits(_))) => {
                 rule.end_visits();
-                let end = rule.flows().and_then(Flows::end);
+                let flows = rule.flows();
                 let last = |mut entry: Entry<(u32, u16, Visit)>| {
                     let (step, place, visit) = entry.value;
                     if visit.begins() {
-                        entry.value = (step, end.filter(|_| step > 0)?, visit.continued());
-                    } else {
-                        entry.value = (step, place, visit);
+                        // Only a session that has begun makes the steps at its end.
+                        let flows = flows.filter(|flows| step > 0 && flows.once(place) != Some(Once::Start))?;
+                        entry.value = (step, flows.end()?, visit.continued());
                     }
                     Some(entry)
                 };

@@ -111,12 +111,12 @@ impl<'a> Attempts<'a> {
             let (mut now, mut ended) = (next, Vec::new());
             if let Some(launch) = agenda.due_before(next) {
                 now = launch.intended;
-                let (label, size) = demands.of(launch);
+                let (label, size, tokens) = demands.of(launch);
                 self.open.insert(launch.session, (launch, size));
                 self.count(now, |counts| counts.first += 1);
                 self.tracker.first(Resend { launch, label, sequence: 0 });
                 sink.arrived(now);
-                self.send(now, launch, (label, size, demands.tokens(launch, label)), server, &mut ended);
+                self.send(now, launch, (label, size, tokens), server, &mut ended);
             } else if next == Instant::MAX {
                 return;
             } else if completion == next {

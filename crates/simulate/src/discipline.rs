@@ -80,7 +80,7 @@ pub struct JobTokens {
 }
 
 impl JobTokens {
-    /// The tokens of the request of an event, from its scheduled time on.
+    /// The tokens of the request of an event; the time to the first one counts from the scheduled time.
     pub(crate) fn of_event(event: &Event) -> Self {
         let Some(stream) = event.stream.as_deref() else { return Self::default() };
         let number = |tokens: Option<u64>| tokens.unwrap_or(0) as u32;
@@ -91,8 +91,8 @@ impl JobTokens {
         }
     }
 
-    /// The record of the response to a request that was scheduled at `intended`, reached the server at `arrived`, and was complete at `done`, one
-    /// token in a chunk; `None` for a job without tokens.
+    /// The record of the response to a request that reached the server at `arrived` and was complete at `done`, with one token in a chunk;
+    /// `None` for a job without tokens.
     pub fn stream(&self, arrived: Instant, done: Instant) -> Option<Box<TokenStream>> {
         let TokenCounts { prompt, output, .. } = self.counts;
         let first = Some(arrived + self.first_after);

@@ -119,20 +119,22 @@ impl ServiceDemands {
     #[inline]
     pub(crate) fn tokens(&self, launch: Launch, class: u16) -> JobTokens {
         self.tokens.as_ref().map_or_else(JobTokens::default, |tokens| JobTokens {
-            counts: tokens.lengths.of(launch.session, launch.step, class),
+            counts: tokens.lengths.of(launch, class),
             ..JobTokens::default()
         })
     }
 
+    /// The class, the demand and the tokens of a request.
     #[inline]
-    pub(crate) fn of(&self, launch: Launch) -> (u16, Nanos) {
+    pub(crate) fn of(&self, launch: Launch) -> (u16, Nanos, JobTokens) {
         let Launch { session, step, .. } = launch;
         let class = self.mix.choose(launch);
-        if let Some(TokenDemands { engine, lengths, .. }) = &self.tokens {
-            return (class, engine.alone(lengths.of(session, step, class)));
+        if let Some(TokenDemands { engine, .. }) = &self.tokens {
+            let tokens = self.tokens(launch, class);
+            return (class, engine.alone(tokens.counts), tokens);
         }
         // Every request here has a distribution, and therefore a demand.
-        (class, self.works.of(session, step, class).unwrap_or_default())
+        (class, self.works.of(session, step, class).unwrap_or_default(), JobTokens::default())
     }
 }
 
@@ -143,7 +145,7 @@ struct TokenDemands {
     lengths: TokenLengths,
     /// The distribution of the time alone of each request, from a sample.
     alone: Vec<Distribution>,
-    /// Mean of [`Engine::in_full_batch`], seconds, of the same sample.
+    /// Mean of [`Engine::in_full_batch`] over all requests, seconds, from the same sample.
     mean_in_full_batch: f64,
 }
 
@@ -155,29 +157,38 @@ impl TokenDemands {
     fn of(workload: &Workload) -> Result<Option<Self>, InvalidValue> {
         let Some(engine) = workload.server().and_then(|server| server.discipline().engine()) else { return Ok(None) };
         let lengths = workload.token_lengths()?;
-        let mix = workload.mix();
         let mut alone = vec![Vec::new(); workload.requests().len()];
-        let mut sum = 0.0;
-        let mut launches = 0;
-        for (session, step) in first_requests(workload).take(SAMPLE) {
-            let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: Visit::default() };
-            let class = mix.choose(launch);
-            let tokens = lengths.of(session, step, class);
+        let mut in_full_batch = vec![0.0; alone.len()];
+        for (launch, class) in first_requests(workload).take(SAMPLE) {
+            let tokens = lengths.of(launch, class);
             alone[usize::from(class)].push((1.0, engine.alone(tokens).as_secs_f64()));
-            sum += engine.in_full_batch(tokens);
-            launches += 1;
+            in_full_batch[usize::from(class)] += engine.in_full_batch(tokens);
         }
+        let means = in_full_batch.iter().zip(&alone).map(|(sum, times)| sum / times.len().max(1) as f64);
+        let mean_in_full_batch = workload.shares().iter().zip(means).map(|(share, mean)| share * mean).sum();
         let zero = || Distribution::constant(0.0).expect("zero is a constant");
         let alone = alone.into_iter().map(|times| Distribution::weighted(times).unwrap_or_else(|_| zero())).collect();
-        Ok(Some(Self { engine, lengths, alone, mean_in_full_batch: sum / f64::from(launches) }))
+        Ok(Some(Self { engine, lengths, alone, mean_in_full_batch }))
     }
 }
 
-/// The first requests of a workload, as session and step: all steps of one session after the other.
-fn first_requests(workload: &Workload) -> Box<dyn Iterator<Item = (u64, u32)> + '_> {
+/// Requests as the sessions of a workload begin with them, and their classes: all requests of one session after the other.
+fn first_requests(workload: &Workload) -> Box<dyn Iterator<Item = (Launch, u16)> + '_> {
+    if workload.flows().is_some() {
+        return Box::new((0u64..).flat_map(move |session| workload.walk(session)));
+    }
+    let mix = workload.mix();
+    Box::new(first_steps(workload).map(move |(session, step)| {
+        let launch = Launch { intended: Instant::ZERO, session, step, place: 0, visit: Visit::default() };
+        (launch, mix.choose(launch))
+    }))
+}
+
+/// The first requests of a workload without flows, as session and step: all steps of one session after the other.
+fn first_steps(workload: &Workload) -> Box<dyn Iterator<Item = (u64, u32)> + '_> {
     let seed = workload.seed();
     match workload.sessions() {
-        Sessions::PartlyOpen { length, .. } if length.flows().is_none() => {
+        Sessions::PartlyOpen { length, .. } => {
             let mut next = (0, 0);
             Box::new(std::iter::from_fn(move || {
                 let (session, step) = next;
@@ -215,7 +226,7 @@ impl<'a> PrefetchedDemands<'a> {
     }
 
     #[inline]
-    fn of(&mut self, launch: Launch) -> (u16, Nanos) {
+    fn of(&mut self, launch: Launch) -> (u16, Nanos, JobTokens) {
         let session = launch.session;
         if launch.step > 0 || self.demands.tokens.is_some() {
             return self.demands.of(launch);
@@ -235,7 +246,7 @@ impl<'a> PrefetchedDemands<'a> {
             place = 0;
         }
         self.last = session;
-        (0, self.drawn[place as usize])
+        (0, self.drawn[place as usize], JobTokens::default())
     }
 }
 
@@ -399,9 +410,8 @@ pub fn drive<D: Discipline, S: SimulationObserver>(
         // The next event: an arrival before the next completion, or that completion.
         if let Some(launch) = agenda.due_before(next.unwrap_or(Instant::MAX)) {
             let now = launch.intended;
-            let (class, size) = ahead.of(launch);
+            let (class, size, tokens) = ahead.of(launch);
             if let Some(place) = server.admit(launch, class) {
-                let tokens = demands.tokens(launch, class);
                 server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now, tokens });
                 sink.arrived(now);
             } else {

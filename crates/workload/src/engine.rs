@@ -76,7 +76,7 @@ impl Engine {
     pub fn in_full_batch(self, tokens: TokenCounts) -> f64 {
         let step = self.step.as_secs_f64() / f64::from(self.sequences) + self.per_sequence.as_secs_f64();
         let read_in = tokens.prompt - self.cached(tokens);
-        step * f64::from(tokens.output) + self.per_prompt_token.as_secs_f64() * f64::from(read_in)
+        step * f64::from(tokens.output.max(1)) + self.per_prompt_token.as_secs_f64() * f64::from(read_in)
     }
 }
 

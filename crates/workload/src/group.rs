@@ -40,10 +40,10 @@ impl Group {
         let mut found = wanted.filter_map(|(of, _)| Some((step(of, from)?, step(of, to)?)));
         match (found.next(), found.next()) {
             (Some((from, to)), None) => Ok(Self { name: name.to_owned(), from, to }),
-            (Some(_), Some(_)) => Err(InvalidValue::new(format!(
-                "several flows have steps `{from}` and `{to}`; add flow = \"{}\"",
-                names.first().copied().unwrap_or_default()
-            ))),
+            (Some((first, _)), Some(_)) => {
+                let flow = names[usize::from(steps[usize::from(first)].flow)];
+                Err(InvalidValue::new(format!("several flows have steps `{from}` and `{to}`; add flow = \"{flow}\"")))
+            }
             _ => {
                 let all = flows.step_names();
                 Err(InvalidValue::new(format!(

@@ -4,7 +4,7 @@
 //! as with `ignore_eos`.
 
 use offered_base::{InvalidValue, Seed};
-use offered_schedule::Sessions;
+use offered_schedule::{Launch, Sessions};
 
 use crate::engine::TokenCounts;
 use crate::prompt::{Prompt, PromptKey};
@@ -15,11 +15,40 @@ use crate::{Request, Workload};
 /// The keys of a body that hold the number of tokens of a response.
 const MAX_TOKENS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
 
-/// The token counts of the requests of a workload: functions of (seed, session, step).
+/// The token counts of the requests of a workload: functions of (seed, session, visit, step).
 #[derive(Clone, Debug)]
 pub struct TokenLengths {
     seed: Seed,
     requests: Vec<RequestLengths>,
+    /// The visits of each scenario; of one alone without scenarios.
+    visits: Vec<Visits>,
+}
+
+/// What the visits of sessions are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Visits {
+    /// Whether each is of a new visitor.
+    renew: bool,
+    /// Whether each is one request.
+    are_requests: bool,
+}
+
+impl Visits {
+    fn of(sessions: &Sessions) -> Self {
+        match sessions {
+            Sessions::Closed(closed) => Self { renew: closed.renews(), are_requests: closed.flows().is_none() },
+            _ => Self::default(),
+        }
+    }
+
+    /// The index of a random draw, as a run has it.
+    fn draw_index(self, per: Per, launch: Launch) -> u32 {
+        match per {
+            Per::Session if !self.renew => 0,
+            Per::Session | Per::Visit if !self.are_requests => launch.visit.number(),
+            Per::Session | Per::Visit | Per::Request => launch.step,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -56,20 +85,28 @@ impl Workload {
         if requests.iter().any(|request| request.grows) && matches!(self.sessions(), Sessions::Closed(_)) {
             return Err(InvalidValue::new("conversations of closed users are not simulated; use arrivals.partly_open"));
         }
-        Ok(TokenLengths { seed: self.seed(), requests })
+        let visits = match self.scenarios() {
+            Some(scenarios) => scenarios.all().iter().map(|scenario| Visits::of(&scenario.sessions)).collect(),
+            None => vec![Visits::of(self.sessions())],
+        };
+        Ok(TokenLengths { seed: self.seed(), requests, visits })
     }
 }
 
 impl TokenLengths {
-    /// The tokens of step `step` of `session`, which sends request `label`.
-    pub fn of(&self, session: u64, step: u32, label: u16) -> TokenCounts {
+    /// The tokens of a launch that sends request `label`.
+    pub fn of(&self, launch: Launch, label: u16) -> TokenCounts {
         let lengths = &self.requests[usize::from(label)];
-        let mut tokens = lengths.turn(self.seed, session, step);
+        let visits = &self.visits[(launch.session % self.visits.len() as u64) as usize];
+        let turn = |step: u32| {
+            let launch = Launch { step, ..launch };
+            lengths.turn(self.seed, launch.session, |per| visits.draw_index(per, launch))
+        };
+        let mut tokens = turn(launch.step);
         if lengths.grows {
-            let earlier = (0..step).map(|step| lengths.turn(self.seed, session, step));
-            let before: u32 = earlier.map(|turn| turn.prompt - turn.repeated + turn.output).sum();
+            let before: u32 = (0..launch.step).map(turn).map(|turn| turn.prompt - turn.repeated + turn.output).sum();
             // The shared prefix begins the first turn, and comes once.
-            if step > 0 {
+            if launch.step > 0 {
                 tokens.prompt -= tokens.repeated;
                 tokens.repeated += before;
                 tokens.prompt += tokens.repeated;
@@ -118,8 +155,7 @@ impl RequestLengths {
     }
 
     /// The tokens of one turn, without earlier ones; its shared prefix counts as repeated.
-    fn turn(&self, seed: Seed, session: u64, step: u32) -> TokenCounts {
-        let draw_index = |per: Per| if per == Per::Request { step } else { 0 };
+    fn turn(&self, seed: Seed, session: u64, draw_index: impl Fn(Per) -> u32) -> TokenCounts {
         let mut tokens = TokenCounts::default();
         for (variable, per, prompt) in &self.prompts {
             let key = PromptKey { seed, variable: *variable, session, draw: draw_index(*per) };
@@ -155,7 +191,14 @@ fn constant(text: &str) -> Option<Output> {
 
 #[cfg(test)]
 mod tests {
+    use offered_base::Instant;
+    use offered_schedule::Visit;
+
     use super::*;
+
+    fn first(session: u64) -> Launch {
+        Launch { intended: Instant::ZERO, session, step: 0, place: 0, visit: Visit::FIRST }
+    }
 
     fn lengths(body: &str) -> Result<TokenLengths, String> {
         let text = format!(
@@ -173,11 +216,11 @@ mod tests {
     #[test]
     fn lengths_are_read_off_the_body() {
         let drawn = lengths(r#"{"messages": [{"content": "{{prompt}}"}], "max_tokens": {{answer}}}"#).unwrap();
-        let of: Vec<TokenCounts> = (0..50).map(|session| drawn.of(session, 0, 0)).collect();
+        let of: Vec<TokenCounts> = (0..50).map(|session| drawn.of(first(session), 0)).collect();
         assert!(of.iter().all(|t| (10..=20).contains(&t.prompt) && (5..=9).contains(&t.output) && t.repeated == 0));
         assert!(of.iter().any(|tokens| *tokens != of[0]));
         let plain = lengths(r#"{"max_tokens": 64, "prompt": "{{shared}}"}"#).unwrap();
-        assert_eq!(plain.of(7, 0, 0), TokenCounts { prompt: 130, repeated: 100, output: 64 });
+        assert_eq!(plain.of(first(7), 0), TokenCounts { prompt: 130, repeated: 100, output: 64 });
         for body in [r#"{"prompt": "{{prompt}}"}"#, r#"{"max_tokens": 64, "prompt": "a"}"#] {
             assert!(lengths(body).unwrap_err().contains("does not say how many tokens"), "{body}");
         }
@@ -187,12 +230,28 @@ mod tests {
     fn conversations_grow_by_their_turns() {
         let talk = lengths(r#"{"messages": {{talk}}, "max_completion_tokens": {{answer}}}"#).unwrap();
         let single = lengths(r#"{"messages": "{{prompt}}", "max_tokens": {{answer}}}"#).unwrap();
-        let turns: Vec<TokenCounts> = (0..4).map(|step| single.of(3, step, 0)).collect();
+        let turns: Vec<TokenCounts> = (0..4).map(|step| single.of(Launch { step, ..first(3) }, 0)).collect();
         for step in 0..4 {
             let before: u32 = turns[..step].iter().map(|turn| turn.prompt + turn.output).sum();
             let grown =
                 TokenCounts { prompt: before + turns[step].prompt, repeated: before, output: turns[step].output };
-            assert_eq!(talk.of(3, step as u32, 0), grown);
+            assert_eq!(talk.of(Launch { step: step as u32, ..first(3) }, 0), grown);
         }
+    }
+
+    #[test]
+    fn a_user_who_becomes_a_new_visitor_has_new_lengths() {
+        let is_constant = |visitor: &str| {
+            let text = "duration = \"1s\"\narrivals.closed = { users = 1, visitor = \"VISITOR\" }\n\
+                [variables]\nprompt = { prompt = \"constant:10\" }\nanswer = { random = \"uniform:1..1000000\" }\n\
+                [[request]]\nname = \"a\"\npost = \"/v1\"\nbody = '{\"prompt\": \"{{prompt}}\", \"max_tokens\": {{answer}}}'\n\
+                [[flow]]\nname = \"f\"\nstep = [\"a\"]\n";
+            let none = |_: &str| Err("no files".to_owned());
+            let workload = Workload::parse(&text.replace("VISITOR", visitor), "w.toml", &none).unwrap();
+            let lengths = workload.token_lengths().unwrap();
+            let second = Launch { step: 1, visit: Visit::FIRST.next(None).unwrap(), ..first(0) };
+            lengths.of(first(0), 0) == lengths.of(second, 0)
+        };
+        assert!(is_constant("same") && !is_constant("new"));
     }
 }

@@ -18,7 +18,7 @@ use offered_workload::{Call, Request, Target, Workload};
 use super::protocol_client::{Completion, ProtocolClient};
 use super::{Client, Transport, new_event};
 use crate::Error;
-use crate::message::OutgoingRequest;
+use crate::message::{OWN_HEADERS, OutgoingRequest};
 
 /// The requests of a workload without a script, by label.
 pub(crate) type Requests = Arc<[PreparedRequest]>;
@@ -57,12 +57,11 @@ impl PreparedRequest {
             // Others need a script.
             Auth::Digest(_) | Auth::Aws(_) | Auth::None => None,
         });
-        let agent = concat!("offered/", env!("CARGO_PKG_VERSION")).to_owned();
-        for (name, value) in [("user-agent", Some(agent)), ("accept", Some("*/*".to_owned())), ("authorization", auth)]
-        {
-            let value = value.filter(|_| !target.omits_header(name));
-            if let Some(value) = value.filter(|_| !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))) {
-                headers.push((name.to_owned(), Template::literal(&value)));
+        let own = OWN_HEADERS.into_iter().filter(|(name, _)| !target.omits_header(name));
+        let own = own.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));
+        for (name, value) in own.chain(auth.map(|auth| ("authorization".to_owned(), auth))) {
+            if !headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(&name)) {
+                headers.push((name, Template::literal(&value)));
             }
         }
         let body = match request.body() {

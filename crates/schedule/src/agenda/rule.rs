@@ -47,8 +47,8 @@ impl NextLaunch {
         self.intended < leaves || (!self.visit.begins() && self.intended < leaves + finish)
     }
 
-    /// The next step of `once.end` instead of this request, which is after the end of all sessions; `None`: the session leaves. `end`: that
-    /// end, and how long visits go on after it.
+    /// The next step of `once.end` instead of this request, which is after the end of all sessions; `None`: the session leaves, or has ended
+    /// and would begin again as a new visitor. `end`: that end, and how long visits go on after it.
     pub(super) fn ending(
         self,
         flows: &Flows,
@@ -57,7 +57,7 @@ impl NextLaunch {
         done: Instant,
         end: (Instant, Nanos),
     ) -> Option<Self> {
-        let place = flows.ending(launch.place, self.place)?;
+        let place = flows.ending(launch.place, self.place).filter(|_| self.after != After::Renewed)?;
         let intended = last_step(seed, (launch.session, launch.step), done, self.intended, end);
         Some(Self { intended, place, visit: launch.visit.continued(), after: After::Returns })
     }

@@ -104,6 +104,21 @@ fn closed_users_wait_for_a_place_in_the_batch() {
 }
 
 #[test]
+fn every_step_of_a_flow_counts_in_the_load_of_an_engine() {
+    // Responses of 10 and 30 tokens of 1 ms: 20 requests per second of 20 ms.
+    let text = "duration = \"1000s\"\narrivals.partly_open.rate = \"10/s\"\n\
+        server.engine = { step = \"900us\", per_sequence = \"100us\", sequences = 1 }\n\
+        [variables]\nprompt = { prompt = \"constant:1\" }\n\
+        [[request]]\nname = \"short\"\npost = \"/v1/completions\"\nbody = '{\"prompt\": \"{{prompt}}\", \"max_tokens\": 10}'\n\
+        [[request]]\nname = \"long\"\npost = \"/v1/completions\"\nbody = '{\"prompt\": \"{{prompt}}\", \"max_tokens\": 30}'\n\
+        [[flow]]\nname = \"f\"\nstep = [\"short\", \"long\"]\n";
+    let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
+    let answer = simulate(&workload, Stop::Jobs(20_000), None).unwrap();
+    assert!(answer.load.is_some_and(|load| (load - 0.4).abs() < 1e-9), "{:?}", answer.load);
+    assert!((answer.load_reached.value - 0.4).abs() < 0.03, "{}", answer.load_reached.value);
+}
+
+#[test]
 fn an_engine_needs_the_lengths_of_its_requests() {
     let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\nserver.engine = { step = \"1ms\", sequences = 4 }\n";
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();

@@ -159,6 +159,11 @@ impl Reader<'_> {
     }
 }
 
+/// The uses of a request.
+fn uses_of(request: usize, uses: &BTreeMap<Use, usize>) -> impl Iterator<Item = Use> {
+    uses.range((request, None, None)..(request + 1, None, None)).map(|(of, _)| *of)
+}
+
 /// Requests and flows before the keys of flows and scenarios are applied.
 struct Variants<'a> {
     requests: &'a [Request],
@@ -190,9 +195,11 @@ impl Variants<'_> {
     /// All uses, with the number of each request afterwards.
     fn uses(&self) -> BTreeMap<Use, usize> {
         let mut all: BTreeSet<Use> = BTreeSet::new();
+        let flows = self.flows.map_or(0, |parts| parts.flows.len());
+        let groups: Vec<_> = (0..flows).map(|flow| self.groups(flow)).collect();
         for step in self.flows.iter().flat_map(|parts| &parts.steps) {
             let flow = usize::from(step.flow);
-            all.extend(self.groups(flow).into_iter().map(|group| self.step(step, flow, group)));
+            all.extend(groups[flow].iter().map(|group| self.step(step, flow, *group)));
         }
         for (number, (_, requests)) in self.sends.iter().enumerate() {
             all.extend(requests.iter().map(|request| (*request, None, self.group(number))));
@@ -209,7 +216,7 @@ impl Variants<'_> {
     fn name(&self, of: Use, uses: &BTreeMap<Use, usize>, scenarios: &[String]) -> String {
         let (request, flow, scenario) = of;
         let name = &self.requests[request].name;
-        let number = uses.range((request, None, None)..(request + 1, None, None)).count();
+        let number = uses_of(request, uses).count();
         let flow = flow.and_then(|flow| Some(&self.flows?.flows[flow].name));
         let parts: Vec<&str> =
             flow.into_iter().chain(scenario.map(|one| &scenarios[one])).map(String::as_str).collect();
@@ -242,7 +249,11 @@ impl Variants<'_> {
             if let Some(page) = request.submit.as_mut().and_then(|submit| submit.page.as_mut())
                 && let Some(of_page) = self.requests.iter().position(|request| request.name == *page)
             {
-                *page = self.name((of_page, flow, scenario), &uses, &scenarios);
+                // The page of the same flow, or of another one, such as `once.start`.
+                let own = (of_page, flow, scenario);
+                let other = || uses_of(of_page, &uses).find(|(.., of)| *of == scenario);
+                let of_page = if uses.contains_key(&own) { own } else { other().unwrap_or(own) };
+                *page = self.name(of_page, &uses, &scenarios);
             }
             request.name = self.name(*of, &uses, &scenarios);
             requests.push(request);

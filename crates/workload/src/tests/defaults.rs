@@ -81,6 +81,18 @@ fn the_form_of_a_copied_request_is_on_its_copied_page() {
 }
 
 #[test]
+fn the_page_of_a_form_may_be_in_another_flow() {
+    let workload = read(&format!(
+        "duration = \"9s\"\narrivals.partly_open.rate = \"1/s\"\n{REQUESTS}\
+         [[request]]\nname = \"save\"\nsubmit = {{ form = \"#f\", page = \"home\" }}\n[once]\nstart = [\"home\"]\n\
+         [[flow]]\nname = \"web\"\nheaders = {{ A = \"1\" }}\nstep = [\"save\", \"item\"]\n\
+         [[flow]]\nname = \"app\"\nheaders = {{ A = \"2\" }}\nstep = [\"home\"]\n"
+    ));
+    assert_eq!(names(&workload), ["home", "home (app)", "item", "save"]);
+    assert_eq!(workload.form_pages(3), [0]);
+}
+
+#[test]
 fn mistakes_are_named() {
     for (from, to, reason) in [
         ("target = \"us\"", "target = \"uk\"", "no [[target]] is named `uk`"),

@@ -112,6 +112,19 @@ fn a_visit_that_breaks_off_ends_with_the_logout_and_the_user_logs_in_again() {
 }
 
 #[test]
+fn a_login_that_fails_is_followed_by_no_logout() {
+    for model in MODELS {
+        let workload = workload(&format!("end.finish = \"30s\"\n{model}"));
+        let (mut agenda, mix) = (workload.agenda(Share::ALL), workload.mix());
+        while let Some(now) = agenda.next_due() {
+            let launch = agenda.due(now).unwrap();
+            assert_eq!(mix.choose(launch), 0, "{model}");
+            agenda.broken_off(launch, now + Nanos::from_millis(100));
+        }
+    }
+}
+
+#[test]
 fn expected_numbers_of_requests_are_per_visit() {
     let one = workload(MODELS[3]);
     let all = one.flows().unwrap();

@@ -12,7 +12,7 @@ use offered_workload::{Request, Reuse, Target};
 
 use super::head::{Head, Piece};
 use crate::Error;
-use crate::message::OutgoingRequest;
+use crate::message::{OWN_HEADERS, OutgoingRequest};
 use crate::transport::route::proxy_authorization;
 
 /// A request of the workload, compiled to bytes.
@@ -75,7 +75,7 @@ impl Compiled {
         if let Some(authorization) = &authorization {
             head.plain("Proxy-Authorization", authorization)?;
         }
-        for (name, usual) in [("User-Agent", concat!("offered/", env!("CARGO_PKG_VERSION"))), ("Accept", "*/*")] {
+        for (name, usual) in OWN_HEADERS {
             if !given(name) && !target.omits_header(name) {
                 head.plain(name, usual)?;
             }
