@@ -38,9 +38,9 @@ pub struct MetricStats {
 /// Numbers are counted in millionths.
 const SCALE: f64 = 1e6;
 
-/// A number in millionths; those beyond nine billion are that.
+/// A number in millionths; the largest is 9.2e12. `i64::MAX` stands for the infinite time of a failed request, so no number has it.
 pub(crate) fn millionths(value: f64) -> i64 {
-    (value * SCALE).round() as i64
+    ((value * SCALE).round() as i64).min(i64::MAX - 1)
 }
 
 /// The values of the metrics of the response to a request, by name; `names` has those of each request.
@@ -113,6 +113,12 @@ impl MetricStats {
 mod tests {
     use super::*;
     use offered_events::{MetricValue, Outcome};
+
+    #[test]
+    fn a_large_number_is_not_a_failed_request() {
+        assert_eq!((millionths(1e13), millionths(-1e13)), (i64::MAX - 1, i64::MIN));
+        assert_eq!(millionths(-0.25), -250_000);
+    }
 
     #[test]
     fn metrics_have_statistics_by_name_and_thresholds() {
