@@ -1,9 +1,8 @@
 //! Visits: the sessions of a partly-open system, and the walks of closed users through flows.
 //!
-//! A visit succeeds if all of its requests do and the end of the run does not cut it off, nor its user, who breaks it off for the last steps of
-//! the session (`once.end`). Its response time is the sum of the response times of
-//! its requests: what the visitor waits, without think time. Its duration is from the scheduled time of the first request to the end of the
-//! last response, with think times.
+//! A visit succeeds if all of its requests do and nothing cuts it off: the end of the run, or its user, who breaks it off for the last steps of
+//! the session (`once.end`). Its response time is the sum of the response times of its requests: what the visitor waits, without think time. Its
+//! duration is from the scheduled time of the first request to the end of the last response, with think times.
 //!
 //! A group is the part of a visit from one step of a flow to another. It begins with the first request of the first step, and ends with the
 //! last response of the second one. A visit may make it several times, or leave without finishing it.
