@@ -167,7 +167,7 @@ impl VisitTracker {
 }
 
 impl OpenVisit {
-    /// Adds a request of step number `step` to the groups, of which it may begin or end some.
+    /// Adds a request of step number `step` to the groups; it may begin or end groups.
     fn add_to_groups(
         &mut self,
         groups: &[Group],
