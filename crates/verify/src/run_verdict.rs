@@ -97,6 +97,7 @@ struct Measured<'a> {
     incomplete: Option<Incomplete>,
     reading: Option<ReadingLateness>,
     tokens: Option<TokenMetrics>,
+    metrics: Vec<MetricStats>,
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
@@ -137,6 +138,7 @@ impl<'a> Measured<'a> {
         let scheduled_stream_cov = scheduled.as_ref().and_then(|scheduled| scheduled.stream_gaps.cov());
         let judged = scope.range().start.until(scope.range().end);
         let tokens = std::mem::take(&mut counts.tokens).finish(judged);
+        let metrics = std::mem::take(&mut counts.metrics).finish();
         let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged.as_secs_f64()));
         let not_sent = if counts.unsent > 0 && recording.intent_known { not_sent(scope)? } else { Vec::new() };
         let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
@@ -161,6 +163,7 @@ impl<'a> Measured<'a> {
             incomplete: criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording)),
             reading: reading.lateness(),
             tokens,
+            metrics,
             generator_error,
             scheduled_cov,
             scheduled_stream_cov,
@@ -440,7 +443,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
             true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_ref(), &criteria.groups)?,
             false => None,
         },
-        metrics: MetricStats::of(scope.recording, &scope.range(), &criteria.metrics)?,
+        metrics: measured.metrics,
         stability: measured.stability,
         responses: tables.responses,
         failures: tables.failures,
