@@ -112,9 +112,11 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     let (mut has_streams, mut has_visits, mut has_metrics) = (false, false, false);
     for piece in &pieces {
         pause(pieces.len());
-        has_streams = has_streams || piece.iter().any(|event| event.stream.is_some());
-        has_visits = has_visits || piece.iter().any(|event| event.visit.is_some());
-        has_metrics = has_metrics || piece.iter().any(|event| event.metrics.is_some());
+        for event in *piece {
+            has_streams |= event.stream.is_some();
+            has_visits |= event.visit.is_some();
+            has_metrics |= event.metrics.is_some();
+        }
     }
     let is_used = |kind: &&ColumnSpec| match kind.field {
         Field::Metrics => has_metrics,
