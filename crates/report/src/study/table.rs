@@ -181,6 +181,11 @@ impl<'a> Data<'a> {
     }
 }
 
+/// Whether two numbers are equal up to rounding.
+pub(super) fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
 /// The place of `name` in `names`, where it is added if it is new.
 fn place(names: &mut Vec<String>, name: &str) -> usize {
     names.iter().position(|known| known == name).unwrap_or_else(|| {
