@@ -99,9 +99,9 @@ fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String
     section.blocks.extend(figure.found.iter().map(|found| paragraph("Here", found)));
     let mut claims = Vec::new();
     if let Some((chart, rows)) = draw::chart_and_rows(figure, path, folder)? {
-        let is_telling = figure.series.iter().any(|series| series.low.is_some() || !series.printed.is_empty());
+        let adds_numbers = figure.series.iter().any(|series| series.low.is_some() || !series.printed.is_empty());
         section.blocks.push(Block::Chart(chart));
-        let is_shown = is_telling && rows.rows.len() <= MAX_ROWS;
+        let is_shown = adds_numbers && rows.rows.len() <= MAX_ROWS;
         section.blocks.extend(is_shown.then(|| Block::Table(rows.without_empty_columns())));
     }
     if let Some(table) = figure.table.as_ref().filter(|table| table.files.iter().all(exists)) {

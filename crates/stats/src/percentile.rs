@@ -108,7 +108,7 @@ pub fn interval(values: &impl BatchedValues, p: f64) -> PercentileInterval {
     let counts = values.counts();
     let n: f64 = counts.iter().sum();
     let rarer = p.min(1.0 - p);
-    // Two values on the rarer side are needed in any case.
+    // At least two values on the rarer side are needed.
     if counts.len() < MIN_BATCHES || n * rarer < MIN_CLUSTERS {
         return PercentileInterval::NeedsLongerSample((MARGIN * MIN_CLUSTERS / (n * rarer)).max(MARGIN));
     }

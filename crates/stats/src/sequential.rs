@@ -10,7 +10,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-use crate::steady_state::Estimate;
+use crate::steady_state::{Estimate, variance_of_mean};
 
 /// Repeated 95 % confidence intervals at looks that were planned before.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,9 +55,7 @@ impl RepeatedIntervals {
 
 /// The mean and the variance of the mean; the latter is NaN for fewer than two values.
 fn mean_and_its_variance(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    (mean, values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0) / n)
+    (values.iter().sum::<f64>() / values.len() as f64, variance_of_mean(values))
 }
 
 /// Steps of the integration per standard deviation of an increment.

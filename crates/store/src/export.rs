@@ -18,7 +18,7 @@ use offered_events::csv::Table;
 use offered_events::{Event, Finish, Outcome, Reason, Recording};
 use offered_stats::order::{self, Key, Rank};
 
-use crate::part::streams;
+use crate::part::{metrics, streams};
 
 offered_base::named! {
     /// An output format.
@@ -200,7 +200,10 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         }
         let finish = event.stream.as_ref().and_then(|stream| stream.finish).map_or("", Finish::name);
         let gaps = event.stream.as_ref().map_or(String::new(), |stream| streams::gaps(stream));
-        table.text(finish)?.text(&gaps)?.end()
+        table.text(finish)?.text(&gaps)?;
+        let visit = event.visit;
+        table.number(visit.map(|visit| visit.number))?.number(visit.map(|visit| visit.place))?;
+        table.number(visit.map(|visit| visit.ends))?.text(&metrics::text(event).unwrap_or_default())?.end()
     })?;
     table.flush()
 }

@@ -9,6 +9,7 @@
 mod column;
 mod columns;
 mod footer;
+pub(crate) mod metrics;
 mod names;
 mod pages;
 mod seal;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use offered_base::{Instant, Nanos};
 use offered_events::Columns;
-use offered_events::{Event, MetricValue, Outcome, Reason, VisitPosition};
+use offered_events::{Event, Outcome, Reason, VisitPosition};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -111,9 +112,11 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     let (mut has_streams, mut has_visits, mut has_metrics) = (false, false, false);
     for piece in &pieces {
         pause(pieces.len());
-        has_streams = has_streams || piece.iter().any(|event| event.stream.is_some());
-        has_visits = has_visits || piece.iter().any(|event| event.visit.is_some());
-        has_metrics = has_metrics || piece.iter().any(|event| event.metrics.is_some());
+        for event in *piece {
+            has_streams |= event.stream.is_some();
+            has_visits |= event.visit.is_some();
+            has_metrics |= event.metrics.is_some();
+        }
     }
     let is_used = |kind: &&ColumnSpec| match kind.field {
         Field::Metrics => has_metrics,
@@ -187,10 +190,7 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
             Field::Place => self.each::<Int32Type>(|e| e.visit.map_or(0, |visit| visit.place.into())),
             Field::VisitEnd => self.each::<BoolType>(|e| e.visit.is_some_and(|visit| visit.ends)),
             Field::FlowStep => self.some::<ByteArrayType>(|e| flow_steps.get(usize::from(e.visit?.place)).cloned()),
-            Field::Metrics => self.some::<ByteArrayType>(|e| {
-                let numbers: Vec<Option<f64>> = e.metrics.as_ref()?.iter().map(|value| value.get()).collect();
-                Some(ByteArray::from(&*serde_json::to_string(&numbers).unwrap_or_default()))
-            }),
+            Field::Metrics => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*metrics::text(e)?))),
             Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
             Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
             Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
@@ -394,11 +394,9 @@ impl ColumnSpec {
                 e.error = why.map(text);
             }),
             (Field::Scenario | Field::FlowStep, ByteArrayColumnReader(reader)) => each(reader, events, |_, _| ()),
-            (Field::Metrics, ByteArrayColumnReader(reader)) => each(reader, events, |e, numbers| {
-                let numbers = numbers.and_then(|text| serde_json::from_slice(bounded(text.data())).ok());
-                e.metrics =
-                    numbers.map(|numbers: Vec<Option<f64>>| numbers.into_iter().map(MetricValue::new).collect());
-            }),
+            (Field::Metrics, ByteArrayColumnReader(reader)) => {
+                each(reader, events, |e, numbers| metrics::set(e, numbers.map_or(&[][..], ByteArray::data)))
+            }
             // The first of the columns about visits decides whether there is a position.
             (Field::Visit, Int32ColumnReader(reader)) => each(reader, events, |e, n| {
                 e.visit = n.map(|&n| VisitPosition { number: n as u16, ..VisitPosition::default() });

@@ -9,6 +9,7 @@ use offered_stats::values::Values;
 use crate::criteria::Criteria;
 use crate::ends::Ends;
 use crate::event_keys::KeyBuffer;
+use crate::metrics::MetricCounter;
 use crate::queue::SessionTracker;
 use crate::reading::ReadingCollector;
 use crate::requests::RequestCounter;
@@ -32,6 +33,8 @@ pub(crate) struct Counts<'a> {
     pub(crate) reading: ReadingCollector,
     /// The streams.
     pub(crate) tokens: TokenCollector,
+    /// The numbers in responses.
+    pub(crate) metrics: MetricCounter<'a>,
     /// Number of scheduled requests that were not sent.
     pub(crate) unsent: u64,
     /// Sent times of the requests that are compared with the specification.
@@ -80,7 +83,7 @@ impl ResponseSums {
 
 impl<'a> Counts<'a> {
     /// Counts the requests of `scope`.
-    pub(crate) fn of(scope: Scope<'a>, criteria: &Criteria) -> io::Result<Self> {
+    pub(crate) fn of(scope: Scope<'a>, criteria: &'a Criteria) -> io::Result<Self> {
         let labels = scope.recording.labels.len();
         // In a partly-open system session arrivals are compared with the specification; later requests depend on
         // responses.
@@ -94,6 +97,7 @@ impl<'a> Counts<'a> {
             lateness: Values::default(),
             reading: ReadingCollector::default(),
             tokens: TokenCollector::new(criteria.goodput),
+            metrics: MetricCounter::new(&criteria.metrics),
             unsent: 0,
             sent: Ends::default(),
             scheduled: Ends::default(),
@@ -130,6 +134,7 @@ impl<'a> Counts<'a> {
         self.tokens.add(event, is_meant, has_ended);
         if is_meant {
             self.requests.add(event);
+            self.metrics.add(event, &scope.recording.labels);
             self.unsent += u64::from(event.sent.is_none());
             if counts {
                 self.scheduled.add(event.intended.0);

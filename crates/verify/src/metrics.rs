@@ -1,10 +1,6 @@
 //! Metrics: numbers in responses, such as a number of rows.
 
-use std::io;
-use std::ops::Range;
-
-use offered_base::Instant;
-use offered_events::{Event, Recording};
+use offered_events::Event;
 use offered_stats::groups::Groups;
 use offered_stats::values::Sorted;
 use serde::{Deserialize, Serialize};
@@ -38,9 +34,9 @@ pub struct MetricStats {
 /// Numbers are counted in millionths.
 const SCALE: f64 = 1e6;
 
-/// A number in millionths; beyond ± 9.2e12 it is limited to that.
+/// A number in millionths; beyond ± 9.2e12 it is limited to that. `i64::MAX` stands for the infinite time of a failed request, so no number has it.
 pub(crate) fn millionths(value: f64) -> i64 {
-    (value * SCALE).round() as i64
+    ((value * SCALE).round() as i64).min(i64::MAX - 1)
 }
 
 /// The values of the metrics of the response to a request, by name; `names` has those of each request.
@@ -54,45 +50,54 @@ pub fn metric_values<'a>(
     names.iter().map(String::as_str).zip(values.iter().map(|value| value.get()))
 }
 
-impl MetricStats {
-    /// The metrics of the requests that were scheduled in `measured`, in the order of the workload; `names` has those of each request.
-    ///
-    /// # Errors
-    /// The recording cannot be read.
-    pub fn of(
-        recording: &Recording,
-        measured: &Range<Instant>,
-        names: &[(String, Vec<String>)],
-    ) -> io::Result<Vec<Self>> {
+/// Collects the metrics of requests.
+#[derive(Default)]
+pub(crate) struct MetricCounter<'a> {
+    /// The names of the metrics of requests, each with the name of its request.
+    names: &'a [(String, Vec<String>)],
+    /// The names of the metrics, in the order of the workload.
+    all: Vec<&'a str>,
+    values: Groups<i64>,
+    /// Number of responses that lack each metric.
+    missing: Vec<u64>,
+}
+
+impl<'a> MetricCounter<'a> {
+    /// For the metrics with these names, each with the name of its request.
+    pub(crate) fn new(names: &'a [(String, Vec<String>)]) -> Self {
         let mut all: Vec<&str> = Vec::new();
         for name in names.iter().flat_map(|(_, metrics)| metrics) {
             if !all.contains(&name.as_str()) {
                 all.push(name);
             }
         }
-        if all.is_empty() {
-            return Ok(Vec::new());
+        Self { names, missing: vec![0; all.len()], all, values: Groups::default() }
+    }
+
+    /// Adds a scheduled request; `labels` are the names of all requests.
+    #[inline]
+    pub(crate) fn add(&mut self, event: &Event, labels: &[String]) {
+        if event.metrics.is_none() {
+            return;
         }
-        let (mut values, mut missing) = (Groups::<i64>::default(), vec![0; all.len()]);
-        recording.events.each_response(|event| {
-            let Some(label) = recording.labels.get(usize::from(event.label)) else { return };
-            if event.metrics.is_none() || !measured.contains(&event.intended) {
-                return;
+        let Some(label) = labels.get(usize::from(event.label)) else { return };
+        for (name, value) in metric_values(event, label, self.names) {
+            let number = self.all.iter().position(|other| *other == name).unwrap_or_default();
+            match value {
+                Some(value) => self.values.add(number, millionths(value)),
+                None => self.missing[number] += 1,
             }
-            for (name, value) in metric_values(event, label, names) {
-                let number = all.iter().position(|other| *other == name).unwrap_or_default();
-                match value {
-                    Some(value) => values.add(number, millionths(value)),
-                    None => missing[number] += 1,
-                }
-            }
-        })?;
-        let values = values.sorted();
+        }
+    }
+
+    /// A row per metric, in the order of the workload.
+    pub(crate) fn finish(self) -> Vec<MetricStats> {
+        let values = self.values.sorted();
         let row = |(number, (name, missing)): (usize, (&&str, u64))| {
             let values = values.group(number).filter(|values| !values.is_empty());
             let summary = values.and_then(|values| values.summary(SCALE));
             let at = |p: f64| Some(values?.quantile(p)? as f64 / SCALE);
-            Self {
+            MetricStats {
                 metric: (*name).to_owned(),
                 n: values.map_or(0, Sorted::len),
                 missing,
@@ -105,14 +110,21 @@ impl MetricStats {
                 max: summary.map(|summary| summary.max),
             }
         };
-        Ok(all.iter().zip(missing).enumerate().map(row).collect())
+        self.all.iter().zip(self.missing).enumerate().map(row).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use offered_events::{MetricValue, Outcome};
+    use offered_base::Instant;
+    use offered_events::{MetricValue, Outcome, Recording};
+
+    #[test]
+    fn a_large_number_is_not_a_failed_request() {
+        assert_eq!((millionths(1e13), millionths(-1e13)), (i64::MAX - 1, i64::MIN));
+        assert_eq!(millionths(-0.25), -250_000);
+    }
 
     #[test]
     fn metrics_have_statistics_by_name_and_thresholds() {
@@ -144,12 +156,10 @@ mod tests {
             event(20_000, 1, &[Some(1e6)]),
         ];
         let recording = Recording::of_run(events, workload.labels());
-        let stats = MetricStats::of(&recording, &workload.counted(), &workload.metrics()).unwrap();
-        let rows: Vec<_> =
-            stats.iter().map(|row| (row.metric.as_str(), row.n, row.missing, row.mean, row.max)).collect();
-        assert_eq!(rows, [("rows", 3, 0, Some(11.0), Some(30.0)), ("age", 1, 1, Some(-0.5), Some(-0.5))]);
         let verdict = crate::verify(&recording, &crate::Criteria::from_workload(&workload, 1.0)).unwrap();
-        assert_eq!(verdict.metrics, stats);
+        let rows: Vec<_> =
+            verdict.metrics.iter().map(|row| (row.metric.as_str(), row.n, row.missing, row.mean, row.max)).collect();
+        assert_eq!(rows, [("rows", 3, 0, Some(11.0), Some(30.0)), ("age", 1, 1, Some(-0.5), Some(-0.5))]);
         let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
             .with_metrics(workload.metrics());
         let value = |metric: &str| measured.estimate(&metric.parse().unwrap()).unwrap().map(|estimate| estimate.value);

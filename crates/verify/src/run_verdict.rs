@@ -97,6 +97,7 @@ struct Measured<'a> {
     incomplete: Option<Incomplete>,
     reading: Option<ReadingLateness>,
     tokens: Option<TokenMetrics>,
+    metrics: Vec<MetricStats>,
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
@@ -137,6 +138,7 @@ impl<'a> Measured<'a> {
         let scheduled_stream_cov = scheduled.as_ref().and_then(|scheduled| scheduled.stream_gaps.cov());
         let judged = scope.range().start.until(scope.range().end);
         let tokens = std::mem::take(&mut counts.tokens).finish(judged);
+        let metrics = std::mem::take(&mut counts.metrics).finish();
         let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged.as_secs_f64()));
         let not_sent = if counts.unsent > 0 && recording.intent_known { not_sent(scope)? } else { Vec::new() };
         let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
@@ -161,6 +163,7 @@ impl<'a> Measured<'a> {
             incomplete: criteria.incomplete.clone().or_else(|| Incomplete::from_notes(recording)),
             reading: reading.lateness(),
             tokens,
+            metrics,
             generator_error,
             scheduled_cov,
             scheduled_stream_cov,
@@ -196,7 +199,11 @@ impl<'a> Measured<'a> {
             let all = poisson.iter_mut().chain(&mut against_expected);
             all.filter(|finding| arrivals(finding.check)).for_each(not_checked);
         }
-        let excused = self.checks_that_the_schedule_fails(&poisson, &against_expected)?;
+        let is_own_schedule = self.is_own_schedule(&poisson, &against_expected)?;
+        let excused = match is_own_schedule {
+            Some(true) => self.checks_that_the_schedule_fails(&poisson, &against_expected)?,
+            _ => Vec::new(),
+        };
         let mut classification = self.classification.clone();
         if !excused.is_empty() {
             let all = poisson.iter_mut().chain(&mut against_expected);
@@ -209,7 +216,8 @@ impl<'a> Measured<'a> {
         let badly_sent = self.is_badly_sent(&failed, !excused.is_empty())?;
         let is_late = badly_sent || !late_reading.is_empty();
         let only_late = is_late && failed.iter().all(|of| badly_sent && of.check.depends_on_send_times());
-        let other_schedule = (!badly_sent && self.has_other_schedule(&failed)?).then_some(WarningKind::OtherSchedule);
+        let is_other = is_own_schedule == Some(false) && !badly_sent && self.shows_other_schedule(&failed);
+        let other_schedule = is_other.then_some(WarningKind::OtherSchedule);
         Ok(Arrivals {
             poisson,
             against_expected,
@@ -222,18 +230,19 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Whether checks failed because the recording has another schedule than that of the run's workload. For a run of one worker: clocks of
-    /// several may differ.
-    fn has_other_schedule(&self, failed: &[&Finding]) -> io::Result<bool> {
+    /// Whether the recording has the schedule of the workload, if a check against theory failed; `None`: none did, or the schedule is not known.
+    fn is_own_schedule(&self, poisson: &[Finding], others: &[Finding]) -> io::Result<Option<bool>> {
         let Self { scope, criteria, .. } = self;
-        let recording = scope.recording;
-        let is_known =
-            criteria.is_own_workload && recording.intent_known && recording.nodes.len() < 2 && !self.has_gaps();
-        let by_schedule = failed.iter().all(|finding| finding.check.compares_with_theory()) && !failed.is_empty();
-        match criteria.schedule.as_ref().filter(|_| is_known && by_schedule) {
-            Some(schedule) => Ok(!schedule.is_recorded(*scope)?),
-            None => Ok(false),
-        }
+        let needs_schedule = scope.recording.intent_known
+            && failed(criteria, poisson, others).any(|finding| finding.check.compares_with_theory());
+        criteria.schedule.as_ref().filter(|_| needs_schedule).map(|schedule| schedule.is_recorded(*scope)).transpose()
+    }
+
+    /// Whether these failed checks show that the recording has another schedule than that of the run's workload. For a run of one worker: clocks
+    /// of several may differ.
+    fn shows_other_schedule(&self, failed: &[&Finding]) -> bool {
+        let is_known = self.criteria.is_own_workload && self.scope.recording.nodes.len() < 2 && !self.has_gaps();
+        is_known && failed.iter().all(|finding| finding.check.compares_with_theory()) && !failed.is_empty()
     }
 
     /// Whether requests are missing between those that are judged.
@@ -241,18 +250,12 @@ impl<'a> Measured<'a> {
         self.incomplete.as_ref().is_some_and(Incomplete::has_gaps)
     }
 
-    /// The failed checks against theory that the schedule fails as well, if it is the schedule of the workload.
+    /// The failed checks against theory that the schedule, which is that of the workload, fails as well.
     fn checks_that_the_schedule_fails(&self, poisson: &[Finding], others: &[Finding]) -> io::Result<Vec<Check>> {
         /// A schedule whose deviation is a little smaller than the tolerance explains one that is a little larger.
         const SMALLER: f64 = 0.8;
         let Self { scope, criteria, counts, .. } = self;
         let checks = || failed(criteria, poisson, others).map(|finding| finding.check);
-        let Some(schedule) = criteria.schedule.as_ref().filter(|_| scope.recording.intent_known) else {
-            return Ok(Vec::new());
-        };
-        if !checks().any(Check::compares_with_theory) || !schedule.is_recorded(*scope)? {
-            return Ok(Vec::new());
-        }
         let scheduled = scheduled_stream(*scope, criteria, counts)?;
         let criteria = Criteria { cov_tolerance: SMALLER * criteria.cov_tolerance, ..(*criteria).clone() };
         let strictness = Strictness::new(true, criteria.cov_tolerance).with_less_evidence();
@@ -440,7 +443,7 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
             true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_ref(), &criteria.groups)?,
             false => None,
         },
-        metrics: MetricStats::of(scope.recording, &scope.range(), &criteria.metrics)?,
+        metrics: measured.metrics,
         stability: measured.stability,
         responses: tables.responses,
         failures: tables.failures,

@@ -119,7 +119,7 @@ impl MeasuredScenarios<'_> {
     pub(crate) fn recording(&self, whole: &Recording, number: usize) -> io::Result<&Recording> {
         let recording = &self.recordings[number];
         if recording.get().is_none() {
-            // Another thread may have set the same meanwhile.
+            // Another thread may have set the same value first.
             let _ = recording.set(recording_of(whole, self.scenarios, number)?);
         }
         Ok(recording.get().expect("it was set"))

@@ -1,8 +1,8 @@
 //! Visits: the sessions of a partly-open system, and the walks of closed users through flows.
 //!
-//! A visit succeeds if all of its requests do and the end of the run does not cut it off. Its response time is the sum of the response times of
-//! its requests: what the visitor waits, without think time. Its duration is from the scheduled time of the first request to the end of the
-//! last response, with think times.
+//! A visit succeeds if all of its requests do and nothing cuts it off: the end of the run, or its user, who breaks it off for the last steps of
+//! the session (`once.end`). Its response time is the sum of the response times of its requests: what the visitor waits, without think time. Its
+//! duration is from the scheduled time of the first request to the end of the last response, with think times.
 //!
 //! A group is the part of a visit from one step of a flow to another. It begins with the first request of the first step, and ends with the
 //! last response of the second one. A visit may make it several times, or leave without finishing it.
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use offered_base::{Difference, Instant, Nanos, count, short};
 use offered_events::{Columns, Event, Outcome, Recording};
 use offered_schedule::Flows;
+use offered_schedule::flow::Once;
 use offered_stats::groups::{Groups, SortedGroups};
 use offered_stats::values::Sorted;
 use offered_workload::Group;
@@ -82,7 +83,10 @@ pub struct VisitTracker {
 #[derive(Clone, Debug)]
 struct OpenVisit {
     number: u16,
-    /// Whether its first request is known; the sessions that are present when a run begins made it earlier.
+    /// The place of its last request so far.
+    place: u16,
+    /// Whether its first request is known; the sessions that are present when a run begins made it earlier. The last steps of a session
+    /// after a visit that was cut off are no visit.
     is_whole: bool,
     record: VisitRecord,
     /// Groups that have begun, each with whether its last step was reached.
@@ -99,13 +103,16 @@ impl VisitTracker {
     /// `see`.
     pub fn add(&mut self, event: &Event, response: Option<Difference>, see: &mut impl FnMut(&VisitRecord)) {
         let Some(position) = event.visit else { return };
-        if self.open.get(&event.session).is_some_and(|open| open.number != position.number) {
+        let earlier = self.open.get(&event.session);
+        let is_cut = earlier.is_some_and(|open| self.is_cut_off(open.place, position.place));
+        if is_cut || earlier.is_some_and(|open| open.number != position.number) {
             // The end of the earlier visit is not recorded.
             self.close(event.session, false, see);
         }
         let open = self.open.entry(event.session).or_insert_with(|| OpenVisit {
             number: position.number,
-            is_whole: event.step == 0 || position.number > 0,
+            place: position.place,
+            is_whole: !is_cut && (event.step == 0 || position.number > 0),
             record: VisitRecord::begin(event, position.place, None),
             groups: Vec::new(),
         });
@@ -116,6 +123,7 @@ impl VisitTracker {
         if is_once(open.record.place) && !is_once(position.place) {
             open.record.place = position.place;
         }
+        open.place = position.place;
         open.record.add(event, response);
         if !self.groups.is_empty() {
             let step = self.flows.as_ref().and_then(|flows| flows.step_number(position.place));
@@ -124,6 +132,17 @@ impl VisitTracker {
         if position.ends {
             self.close(event.session, true, see);
         }
+    }
+
+    /// Whether a visit that goes from one place to another is cut off: its session makes its last steps, and they do not follow that place.
+    fn is_cut_off(&self, from: u16, to: u16) -> bool {
+        let Some(flows) = &self.flows else { return false };
+        let is_end = |place| flows.flow_at(place).is_some_and(|flow| flow.once == Some(Once::End));
+        if !is_end(to) || is_end(from) {
+            return false;
+        }
+        let (before, after) = (flows.step_number(from), flows.step_number(to).map(|step| step as u16));
+        before.is_some_and(|step| !flows.followers(step as u16).contains(&after))
     }
 
     /// Passes the visit of `session` and its groups to `see`; `is_over`: its end is known.
@@ -148,7 +167,7 @@ impl VisitTracker {
 }
 
 impl OpenVisit {
-    /// Adds a request of step number `step` to the groups, of which it may begin or end some.
+    /// Adds a request of step number `step` to the groups; it may begin or end groups.
     fn add_to_groups(
         &mut self,
         groups: &[Group],

@@ -21,8 +21,10 @@ pub(crate) struct ThresholdTracker {
     /// Only events of this step of the flows; `None`: all events.
     step: Option<usize>,
     flows: Option<Arc<Flows>>,
-    /// Times of successful responses in ns, with three significant digits.
+    /// Times of successful responses in ns, or numbers of a metric in millionths, with three significant digits.
     times: Histogram<u64>,
+    /// Numbers of a metric below zero, without their sign.
+    negative: Histogram<u64>,
     failed: u64,
     completed: u64,
     /// Number of sent requests, and of their attempts.
@@ -71,7 +73,7 @@ impl ThresholdTracker {
                     None => (None, Some(flows?.step_names().iter().position(|name| name == label)?)),
                 },
             };
-            let times = Histogram::new(3).expect("three digits are allowed");
+            let [times, negative] = [(); 2].map(|()| Histogram::new(3).expect("three digits are allowed"));
             let (threshold, pages, checks) = (threshold.clone(), pages.clone(), checks.clone());
             let metrics = metrics.clone();
             Some(Self {
@@ -80,6 +82,7 @@ impl ThresholdTracker {
                 step,
                 flows: flows.cloned(),
                 times,
+                negative,
                 failed: 0,
                 completed: 0,
                 sent: 0,
@@ -119,10 +122,10 @@ impl ThresholdTracker {
                 let values = event.metrics.as_deref().unwrap_or_default();
                 let wanted =
                     names.iter().zip(values).filter(|(name, _)| Some(*name) == self.threshold.metric.label.as_ref());
-                // As billionths, like seconds in nanoseconds.
-                let values: Vec<f64> = wanted.filter_map(|(_, value)| value.get()).collect();
-                for value in values {
-                    self.record(Some(Difference((1e9 * value) as i64)));
+                for value in wanted.filter_map(|(_, value)| value.get()) {
+                    let histogram = if value < 0.0 { &mut self.negative } else { &mut self.times };
+                    let millionths = (1e6 * value.abs()).round() as u64;
+                    histogram.record(millionths.min(i64::MAX as u64)).expect("the histogram resizes itself");
                 }
             }
             Quantity::ChecksFailed => {
@@ -210,11 +213,11 @@ impl ThresholdTracker {
             | Quantity::VisitDuration(statistic)
             | Quantity::Group(statistic)
             | Quantity::GroupDuration(statistic)
-            | Quantity::Metric(statistic)
             | Quantity::Ttft(statistic)
             | Quantity::Tpot(statistic)
             | Quantity::Gap(statistic)
             | Quantity::Itl(statistic) => self.time(statistic, self.failed),
+            Quantity::Metric(statistic) => self.number(statistic),
             Quantity::ResponseOk(statistic) | Quantity::ServiceOk(statistic) | Quantity::Lateness(statistic) => {
                 self.time(statistic, 0)
             }
@@ -246,12 +249,30 @@ impl ThresholdTracker {
             Statistic::Max => Some(self.times.max() as f64 / 1e9),
         }
     }
+
+    /// The statistic of the numbers of a metric, in its unit.
+    fn number(&self, statistic: Statistic) -> Option<f64> {
+        let (below, others) = (self.negative.len(), self.times.len());
+        let all = below + others;
+        let millionths = match statistic {
+            _ if all == 0 => return None,
+            Statistic::Percentile(p) => match quantile_at(all, p / 100.0) {
+                rank if rank < below => -(value_at(&self.negative, below - 1 - rank) as f64),
+                rank => value_at(&self.times, rank - below) as f64,
+            },
+            Statistic::Mean => (self.times.mean() * others as f64 - self.negative.mean() * below as f64) / all as f64,
+            Statistic::Max if others == 0 => -(self.negative.min() as f64),
+            Statistic::Max => self.times.max() as f64,
+        };
+        Some(millionths / 1e6)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use offered_base::Instant;
+    use offered_events::MetricValue;
     use offered_verify::{CheckResult, ObjectJoiner};
 
     #[test]
@@ -311,6 +332,33 @@ mod tests {
         assert!(
             ThresholdTracker::all(&["p99{unknown} < 1s".parse().unwrap()], &[], &[], [&[], &[]], None, None).is_empty()
         );
+    }
+
+    #[test]
+    fn numbers_of_a_metric_may_be_negative_or_large() {
+        let (labels, metrics) = (["a".to_owned()], [("a".to_owned(), vec!["x".to_owned(), "y".to_owned()])]);
+        let value_of = |text: &str| {
+            let mut trackers =
+                ThresholdTracker::all(&[text.parse().unwrap()], &labels, &[], [&[], &metrics], None, None);
+            for (x, y) in [(-3.0, 2e12), (-1.0, 1e12), (0.0, 1e12), (8.0, 1e12)] {
+                let numbers = [Some(x), Some(y)].map(MetricValue::new);
+                let event = Event { metrics: Some(Box::new(numbers)), ..Event::at(Instant::from_millis(1)) };
+                trackers[0].add(&event, &[]);
+            }
+            trackers[0].result(Nanos::from_secs(10), None, None).value.unwrap()
+        };
+        for (metric, value) in [
+            ("metric.p25{x}", -3.0),
+            ("metric.p50{x}", -1.0),
+            ("metric.p75{x}", 0.0),
+            ("metric.mean{x}", 1.0),
+            ("metric.max{x}", 8.0),
+            ("metric.max{y}", 2e12),
+            ("metric.mean{y}", 1.25e12),
+        ] {
+            let found = value_of(&format!("{metric} < 5"));
+            assert!((found - value).abs() <= 5e-3 * value.abs(), "{metric}: {found}");
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) fn by_flow(visits: &VisitStats) -> Table {
     times("flow", "Visits by flow: response time without think time, and duration with it (ms)", shown)
 }
 
-/// The same of groups; `None` if the workload has none.
+/// Counts and times of successful groups: a row per group; `None` without groups.
 pub(crate) fn groups(visits: &VisitStats) -> Option<Table> {
     let caption = "Groups: response time without think time, and duration with it (ms)";
     (!visits.groups.is_empty()).then(|| times("group", caption, &visits.groups))
@@ -72,7 +72,7 @@ fn times(what: &'static str, caption: &str, rows: &[VisitTimes]) -> Table {
     }
 }
 
-/// The metrics of the workload, as a section; `None` if it has none.
+/// The metrics of the workload, as a section; `None` without metrics.
 pub(super) fn metrics_section(run: &Run) -> Option<Section> {
     Some(Section {
         id: "metrics".into(),
@@ -85,7 +85,7 @@ pub(super) fn metrics_section(run: &Run) -> Option<Section> {
     })
 }
 
-/// A row per metric; `None` if the workload has none.
+/// A row per metric; `None` without metrics.
 pub(crate) fn metrics(run: &Run) -> Option<Table> {
     let row = |row: &MetricStats| {
         let values = [row.mean, row.min, row.p50, row.p90, row.p95, row.p99, row.max].map(Cell::from);

@@ -267,6 +267,11 @@ impl Figure {
             };
             return Err(format!("series {:?}: {why}", series.name));
         }
+        for check in &self.check {
+            if check.low.is_some() != check.high.is_some() {
+                return Err(format!("check {:?}: `low` and `high` must be given together", check.claim));
+            }
+        }
         for line in &self.line {
             if line.points.is_empty() == line.slope.is_none() || line.points.len() == 1 {
                 return Err(format!("line {:?}: needs two or more `points`, or a `slope`", line.name));

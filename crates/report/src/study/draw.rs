@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::description::{Axis, Drawing, Figure, Line, Scale, Series};
 use super::error::Error;
-use super::table::{Data, Point};
+use super::table::{Data, Point, near};
 use crate::chart::{self, Chart, Shape, Style};
 use crate::document::{Cell, Table, headings};
 
@@ -159,9 +159,4 @@ fn rows(description: &Figure, all: &[Drawn], names: &[String]) -> Table {
     }
     let caption = format!("x is {}, y is {}", description.x.title(), description.y.title());
     Table { caption, headings: heads, rows }
-}
-
-/// Whether two numbers are equal up to rounding.
-fn near(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }

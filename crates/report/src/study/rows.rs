@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::description::{Column, TableOf};
 use super::error::Error;
-use super::table::Data;
+use super::table::{Data, near};
 use crate::document::{Cell, Table};
 
 /// A table with its comparison.
@@ -102,6 +102,6 @@ fn spread<'t>(table: &'t TableOf, across: &str, folder: &Path) -> Result<Parts<'
 fn same(ours: &[String], printed: &[String]) -> bool {
     ours.first().zip(printed.first()).is_some_and(|(ours, printed)| {
         let numbers = ours.parse::<f64>().ok().zip(printed.parse::<f64>().ok());
-        numbers.map_or(ours == printed, |(ours, printed)| (ours - printed).abs() <= 1e-9 * printed.abs())
+        numbers.map_or(ours == printed, |(ours, printed)| near(ours, printed))
     })
 }

@@ -1,4 +1,4 @@
-//! Which rows of a data file are meant: the required values of columns.
+//! Selects rows of a data file by the required values of columns.
 
 use std::collections::BTreeMap;
 

@@ -93,12 +93,12 @@ impl<'a> Data<'a> {
         let mut rows: Vec<(usize, &Vec<String>)> = self.rows.iter().enumerate().collect();
         for (name, wanted) in selection {
             let column = self.column(name)?;
-            let mut there: Vec<&str> = rows.iter().map(|(_, row)| row[column].as_str()).collect();
+            let mut values: Vec<&str> = rows.iter().map(|(_, row)| row[column].as_str()).collect();
             rows.retain(|(_, row)| wanted.is(&row[column]));
             if rows.is_empty() {
-                there.sort_unstable();
-                there.dedup();
-                let why = format!("{of}: no row with {name} = {wanted} among {}", there.join(", "));
+                values.sort_unstable();
+                values.dedup();
+                let why = format!("{of}: no row with {name} = {wanted} among {}", values.join(", "));
                 return Err(Error::NoRow { path: self.path.to_owned(), why });
             }
         }
@@ -179,6 +179,11 @@ impl<'a> Data<'a> {
         }
         Ok(lines)
     }
+}
+
+/// Whether two numbers are equal up to rounding.
+pub(super) fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
 /// The place of `name` in `names`, where it is added if it is new.

@@ -134,6 +134,11 @@ fn errors_name_the_mistake() {
         ("\"load\"\ny", "\"policy\"\ny", "table.csv: row 1, column policy: \"fcfs\" is not a number"),
         ("x = \"load\"\n", "", "series \"FCFS\": `file` needs the column names `x` and `y`"),
         ("low = \"low_s\"\n", "", "series \"FCFS\": `low` and `high` must be given together"),
+        (
+            "high = \"high_s\"\nover",
+            "over",
+            "check \"FCFS is ten times slower at 0.9\": `low` and `high` must be given together",
+        ),
         ("table.csv", "none.csv", "none.csv: no such data file"),
         ("file = \"table.csv\"\n", "", "series \"FCFS\": columns need a `file`"),
         ("[1, 500]", "", "line \"limit\": needs two or more `points`, or a `slope`"),

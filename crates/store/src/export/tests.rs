@@ -4,7 +4,7 @@ use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 
 use offered_base::Difference;
-use offered_events::TokenStream;
+use offered_events::{MetricValue, TokenStream, VisitPosition};
 
 use super::*;
 use crate::{ReadOptions, read};
@@ -16,6 +16,8 @@ fn recording() -> Recording {
         let sent = intended + Nanos(12_345);
         let outcome = Outcome::ALL[if i % 10 == 3 { (i % 9) as usize } else { 0 }];
         let unsent = outcome == Outcome::Unsent;
+        let visit = VisitPosition { number: (i / 40) as u16, place: (i % 3) as u16, ends: i % 8 == 1 };
+        let numbers = || [Some(-0.5), None, Some(i as f64)].map(MetricValue::new);
         Event {
             sent: (!unsent).then_some(sent),
             first_byte: (outcome == Outcome::Ok).then_some(sent + Nanos(1_234_567)),
@@ -29,6 +31,8 @@ fn recording() -> Recording {
             bytes_out: 77,
             worker: (i % 2) as u16,
             error: (outcome != Outcome::Ok).then(|| "went, \"wrong\"".into()),
+            visit: (outcome == Outcome::Ok && i % 4 == 1).then_some(visit),
+            metrics: (outcome == Outcome::Ok && i % 5 == 1).then(|| Box::from(numbers())),
             stream: (i % 3 == 0).then(|| {
                 let finish = Some(Finish::Length);
                 let times =
@@ -235,15 +239,16 @@ fn csv_is_read_back_unchanged() {
 fn csv_has_every_event_and_every_column() {
     let text = String::from_utf8(exported(ExportFormat::Csv, Nanos::ZERO)).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next().unwrap().split(',').count(), 43);
+    assert_eq!(lines.next().unwrap().split(',').count(), 47);
     assert_eq!(
         lines.next().unwrap(),
-        "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1,0,,0,0,0,,,0,0,0,0,,,,,,0,,3,1,,,,length,7 0"
+        "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1,0,,0,0,0,,,0,0,0,0,,,,,,0,,3,1,,,,length,7 0,,,,"
     );
     assert_eq!(lines.clone().count(), 1499);
+    assert!(lines.clone().next().unwrap().ends_with(",0,1,true,\"[-0.5,null,1.0]\""), "{text}");
     let unsent = lines.find(|line| line.contains("unsent")).unwrap();
     assert!(
-        unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1,0,,0,0,0,,,0,0,,,,,,,,,,,,,,,,"),
+        unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1,0,,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,,,"),
         "{unsent}"
     );
 }

@@ -5,7 +5,7 @@
 
 use offered_base::{Instant, Nanos};
 use offered_events::csv::unguarded;
-use offered_events::{Event, Outcome, Reason};
+use offered_events::{Event, Outcome, Reason, VisitPosition};
 
 use super::ReadOptions;
 use super::intake::{Bad, Intake};
@@ -13,7 +13,7 @@ use super::number::whole;
 use super::rows::{Row, Rows};
 use super::{Content, Reader};
 use crate::error::Error;
-use crate::part::streams;
+use crate::part::{metrics, streams};
 
 pub(super) static READER: Reader = Reader {
     name: "offered-csv",
@@ -22,7 +22,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 43] = [
+pub const COLUMNS: [&str; 47] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -66,12 +66,19 @@ pub const COLUMNS: [&str; 43] = [
     "last_read_late_ns",
     "finish",
     "gaps_us",
+    "visit",
+    "place",
+    "visit_end",
+    "metrics",
 ];
 
 /// The first column about streams, and the two after their numbers.
 const STREAMS: usize = 27;
 const FINISH: usize = STREAMS + streams::COUNT;
 const GAPS: usize = FINISH + 1;
+/// The first column about visits, and the one after them.
+const VISITS: usize = GAPS + 1;
+const METRICS: usize = VISITS + 3;
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut rows = Rows::of_fields(content, b',');
@@ -167,6 +174,17 @@ impl Fields<'_, '_> {
         }
         streams::set_finish(&mut event, Some(self.text(FINISH)).filter(|name| !name.is_empty()));
         streams::set_gaps(&mut event, self.text(GAPS));
+        event.visit = self.visit()?;
+        metrics::set(&mut event, self.text(METRICS));
         Ok(event)
+    }
+
+    /// The position of the request in its visit; `None` without the number of the visit.
+    fn visit(&self) -> Result<Option<VisitPosition>, Bad> {
+        if self.text(VISITS).is_empty() {
+            return Ok(None);
+        }
+        let (number, place) = (self.small(VISITS)?, self.small(VISITS + 1)?);
+        Ok(Some(VisitPosition { number, place, ends: self.text(VISITS + 2) == b"true" }))
     }
 }

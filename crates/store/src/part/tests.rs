@@ -1,5 +1,5 @@
 use offered_base::{Purpose, Seed};
-use offered_events::{Finish, TokenStream};
+use offered_events::{Finish, MetricValue, TokenStream};
 use proptest::prelude::*;
 
 use super::*;

@@ -12,7 +12,7 @@ use crate::metrics::{metric_values, millionths};
 use crate::visits::{self, VisitRecord, VisitTracker};
 
 impl Measurements<'_> {
-    /// The number of the step with this name, `flow/step`; `None` if there is none.
+    /// The number of the step with this name, `flow/step`; `None` if no step has it.
     pub(super) fn step_of(&self, name: &str) -> Option<usize> {
         self.flows?.step_names().iter().position(|step| step == name)
     }
@@ -23,7 +23,7 @@ impl Measurements<'_> {
         self.step.is_none_or(|step| of() == Some(step))
     }
 
-    /// The value of a metric of visits or groups, of those of a flow, group or scenario if it has a label.
+    /// The value of a metric of visits or groups. Its label, if it has one, selects a flow, group or scenario.
     pub(super) fn estimate_of_visits(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
         if let Some(name) = self.unknown_label(metric) {
             return self.of_scenario(name, metric);
@@ -56,7 +56,7 @@ impl Measurements<'_> {
                     .for_each(|value| values.add(part, Some(Difference(millionths(value)))));
             }
         })?;
-        // Times are in nanoseconds, and estimates of them in seconds.
+        // Estimates convert nanoseconds to seconds.
         let number = |value: f64| 1e3 * value;
         Ok(values.sorted().estimate(statistic).map(|Estimate { value, low, high }| Estimate {
             value: number(value),

@@ -17,17 +17,18 @@ pub struct VisitStats {
     pub groups: Vec<VisitTimes>,
 }
 
-/// Counts and times of visits or groups. Times are of the successful ones; `None` if there are none.
+/// Counts and times of visits or groups. Times are those of successful ones; `None` without one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisitTimes {
     /// The name of the flow or group, or `Total`.
     pub label: String,
-    /// Number of those that succeeded: all of their requests did.
+    /// Number of successful ones: all of their requests succeeded.
     pub ok: u64,
-    /// Number of those with a failed request.
+    /// Number of failed ones: a request failed.
     pub failed: u64,
-    /// Number of those that the end of the run cut off, or of groups that their visit did not finish, without a failed request so far.
+    /// Number of those that were cut off before a request failed: by the end of the run, by a user who breaks off a visit, or a group by the end of
+    /// its visit.
     pub cut: u64,
     /// Mean number of requests of the successful ones.
     pub mean_requests: Option<f64>,

@@ -64,6 +64,44 @@ fn a_visit_whose_end_is_not_recorded_is_cut_off_by_the_next() {
 }
 
 #[test]
+fn a_visit_that_its_user_breaks_off_for_the_last_steps_is_cut_off() {
+    let workload = offered_workload::Workload::parse(
+        "duration = \"10s\"\nend = \"finish\"\narrivals.closed = { users = 3, think = { constant = \"1s\" } }\n\
+         target.url = \"http://h/\"\n\
+         request = [{ name = \"a\", get = \"/a\" }, { name = \"b\", get = \"/b\" }, { name = \"out\", get = \"/out\" }]\n\
+         [[flow]]\nname = \"f\"\nstep = [\"a\", \"b\"]\n[once]\nend = [\"out\"]\n",
+        "test",
+        &|_| Err(String::new()),
+    )
+    .unwrap();
+    let flows = workload.flows().unwrap();
+    let place = |name: &str| {
+        let step = flows.step_names().iter().position(|step| step.ends_with(&format!("/{name}")));
+        flows.first_place(step.unwrap())
+    };
+    // Visits: whole, cut off, cut off after a failure, whole with the last steps, and the second one of user 0, cut off.
+    let [a, b, out] = ["a", "b", "out"].map(place);
+    let events = vec![
+        request(0, 0, position(0, a, false), [0, 10], Outcome::Ok),
+        request(0, 1, position(0, b, true), [1000, 10], Outcome::Ok),
+        request(1, 0, position(0, a, false), [0, 10], Outcome::Ok),
+        request(1, 1, position(0, out, true), [9000, 10], Outcome::Ok),
+        request(2, 0, position(0, a, false), [0, 10], Outcome::HttpError),
+        request(2, 1, position(0, out, true), [9000, 10], Outcome::Ok),
+        request(3, 0, position(0, a, false), [0, 10], Outcome::Ok),
+        request(3, 1, position(0, b, false), [1000, 10], Outcome::Ok),
+        request(3, 2, position(0, out, true), [2000, 10], Outcome::Ok),
+        request(0, 2, position(1, a, false), [8000, 10], Outcome::Ok),
+        request(0, 3, position(1, out, true), [9000, 10], Outcome::Ok),
+    ];
+    let recording = Recording::of_run(events, workload.labels());
+    let measured = Instant::ZERO..Instant::from_secs(20);
+    let stats = VisitStats::of(&recording, &measured, Some(flows), &[]).unwrap().unwrap();
+    let total = stats.total().unwrap();
+    assert_eq!((total.ok, total.failed, total.cut, total.mean_requests), (2, 1, 2, Some(2.5)));
+}
+
+#[test]
 fn a_request_of_two_steps_has_two_rows_and_flows_are_apart() {
     let workload = offered_workload::Workload::parse(
         "duration = \"10s\"\ntarget.url = \"http://h/\"\narrivals.partly_open.rate = \"1/s\"\n\
