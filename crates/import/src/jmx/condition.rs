@@ -60,13 +60,18 @@ impl<'e> Reader<'e, '_> {
         self.note(node, format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times"));
         let action = Action::Until(until, MAX_REPEATS, *request, before.clone());
         // The condition is also examined before the first request, unless it is empty.
-        let starts = text.is_empty() || self.single_round && (last || self.holds_at_start(&goes_on));
-        Some(if starts || self.in_condition { action } else { Action::If(goes_on, Box::new(action)) })
+        Some(match text.is_empty() || self.in_condition {
+            true => action,
+            false => Action::If(goes_on, Box::new(action)),
+        })
     }
 
-    /// Whether a condition holds by the initial value of its variable.
-    fn holds_at_start(&self, condition: &Condition) -> bool {
-        let Subject::Value(text, TextCondition::Is(wanted)) = &condition.subject else { return false };
+    /// Whether a condition holds before the first request of a thread (`JMeterThread.initRun`), as far as it is known.
+    pub(super) fn holds_at_start(&self, condition: &Condition) -> bool {
+        let (text, wanted) = match &condition.subject {
+            Subject::Value(text, TextCondition::Is(wanted)) => (text, wanted),
+            subject => return *subject == Subject::Ok && !condition.negated,
+        };
         let name = text.names().next().map(|name| name.variable.to_string());
         let initial = self.variables.definitions.iter().find(|variable| Some(&variable.name) == name.as_ref());
         match initial.map(|variable| &variable.value) {
