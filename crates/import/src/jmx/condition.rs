@@ -54,8 +54,12 @@ impl<'e> Reader<'e, '_> {
         let [Action::Request(request, before)] = actions else { return None };
         let text = node.element.text_of("WhileController.condition").trim();
         let last = text.is_empty() || text.eq_ignore_ascii_case("LAST");
-        let goes_on =
-            if last { Condition { subject: Subject::Ok, negated: false } } else { self.condition(text, true)? };
+        let goes_on = match expression(text) {
+            _ if last => Condition { subject: Subject::Ok, negated: false },
+            Some(_) => self.condition(text, true)?,
+            // Unlike in an if controller, anything but `false` goes on.
+            None => self.word(text, "false", true)?,
+        };
         let until = Condition { negated: !goes_on.negated, ..goes_on.clone() };
         self.note(node, format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times"));
         let action = Action::Until(until, MAX_REPEATS, *request, before.clone());
@@ -84,12 +88,8 @@ impl<'e> Reader<'e, '_> {
     fn condition(&mut self, text: &str, is_expression: bool) -> Option<Condition> {
         let text = text.trim();
         let Some(inner) = (if is_expression { expression(text) } else { Some(text) }) else {
-            // The text of a variable; anything but `true` is false.
-            let name = text.strip_prefix("${")?.strip_suffix('}')?;
-            return match name {
-                LAST_OK => Some(Condition { subject: Subject::Ok, negated: false }),
-                _ => self.compared(name, TextCondition::Matches("^(?i:true)$".to_owned()), false),
-            };
+            // Anything but `true` is false.
+            return self.word(text, "true", false);
         };
         if inner.contains("&&") || inner.contains("||") {
             return None;
@@ -113,6 +113,14 @@ impl<'e> Reader<'e, '_> {
                 let range = format!("{sign} {value}").parse().ok()?;
                 self.compared(&name, TextCondition::Count(range), negated)
             }
+        }
+    }
+
+    /// The condition that the value of the variable `${name}` is this word, in any case.
+    fn word(&mut self, text: &str, word: &str, negated: bool) -> Option<Condition> {
+        match text.strip_prefix("${")?.strip_suffix('}')? {
+            LAST_OK => Some(Condition { subject: Subject::Ok, negated: false }),
+            name => self.compared(name, TextCondition::Matches(format!("^(?i:{word})$")), negated),
         }
     }
 
