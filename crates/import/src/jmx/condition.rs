@@ -35,7 +35,9 @@ impl<'e> Reader<'e, '_> {
     pub(super) fn conditional(&mut self, node: &Node<'e>, action: &Action) -> Option<Action> {
         let text = node.element.text_of("IfController.condition");
         let condition = self.condition(text, node.element.text_of("IfController.useExpression") == "true")?;
-        if self.in_condition || node.element.text_of("IfController.evaluateAll") == "true" {
+        let evaluates_all = node.element.text_of("IfController.evaluateAll") == "true";
+        // Steps have conditions, pauses do not.
+        if self.in_condition || evaluates_all || action.requests().is_empty() {
             return None;
         }
         // JMeter decides once, so that responses of the children may not change the value.
@@ -105,9 +107,12 @@ impl<'e> Reader<'e, '_> {
                 .then_some(Condition { subject: Subject::Ok, negated });
         }
         match sign {
-            "==" | "!=" if as_text || quoted => {
+            "==" | "!=" if as_text && quoted => {
                 self.compared(&name, TextCondition::Is(Text::from(value).template()), negated)
             }
+            // Two texts are ordered by their letters, and for Groovy a text never equals a number.
+            _ if as_text && quoted => None,
+            _ if as_text != quoted && text.starts_with("${__groovy(") => None,
             _ => {
                 let sign = if negated || sign == "==" { "=" } else { sign };
                 let range = format!("{sign} {value}").parse().ok()?;
@@ -127,7 +132,9 @@ impl<'e> Reader<'e, '_> {
     /// A condition on a variable with a value of the run.
     fn compared(&mut self, name: &str, condition: TextCondition, negated: bool) -> Option<Condition> {
         let (value, unknown) = self.variables.resolve(&format!("${{{name}}}"));
-        let is_variable = unknown.is_empty() && value.as_literal().is_none();
+        // A variable without a value has a placeholder after its first use.
+        let has_value = !value.variable_names().any(|name| self.variables.missing_value(name).is_some());
+        let is_variable = unknown.is_empty() && value.as_literal().is_none() && has_value;
         let value: Template = value.template();
         is_variable.then_some(Condition { subject: Subject::Value(value, condition), negated })
     }
