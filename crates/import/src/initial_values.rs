@@ -113,7 +113,8 @@ fn used_before_extraction(plan: &Plan, name: &str) -> bool {
             if uses(request) {
                 return true;
             }
-            if !extracts(request) {
+            // A step with a condition may be left out.
+            if !extracts(request) || flow.steps[at].only_if.is_some() {
                 ahead.extend(flow.steps[at].next.iter().filter_map(|(to, _)| *to));
             }
         }
