@@ -362,7 +362,26 @@ impl<'e> Reader<'e, '_> {
         let rounds = self.loops_of(group);
         let once = group.children.iter().any(|node| node.class() == "OnceOnlyController");
         let fits = rounds > 1.0 && rounds * size(group) as f64 <= MAX_UNROLLED as f64;
-        if once && fits { rounds as u32 } else { 1 }
+        if once && fits && !self.begins_anew(group) { rounds as u32 } else { 1 }
+    }
+
+    /// Whether the iterations of a group differ in more than once only controllers among its children: by their data or cookies, or
+    /// because an error ends an iteration.
+    fn begins_anew(&self, group: &Node<'e>) -> bool {
+        fn any<'n>(node: &Node<'n>, holds: &dyn Fn(&Node<'n>) -> bool) -> bool {
+            holds(node) || node.children.iter().any(|child| any(child, holds))
+        }
+        let anew = |node: &Node<'e>| match node.class() {
+            "CSVDataSet" | "CounterConfig" | "RandomVariableConfig" => true,
+            "CookieManager" => self.clears_cookies(node),
+            _ => false,
+        };
+        let once = |node: &Node<'e>| node.class() == "OnceOnlyController";
+        let outer = self.plan.children.iter().filter(|node| group::kind(node).is_none());
+        let mut inner = group.children.iter().flat_map(|node| &node.children);
+        group.element.text_of("ThreadGroup.on_sample_error") == "startnextloop"
+            || outer.chain([group]).any(|node| any(node, &anew))
+            || inner.any(|node| any(node, &once))
     }
 
     /// Chooses the target and the requests that go to it; notes the others.
