@@ -228,6 +228,18 @@ impl Chain {
         (sum.0 / self.nonempty_share, sum.1 / self.nonempty_share)
     }
 
+    /// Whether a run decides which requests are sent, or how often.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.steps.iter().any(|step| step.only_if.is_some() || step.until.is_some())
+    }
+
+    /// Whether the wait before a request with a condition differs from the one after it, which is left out with the request.
+    pub(crate) fn has_conditional_wait(&self) -> bool {
+        let differs =
+            |step: &ChainStep, to: usize| self.steps[to].only_if.is_some() && self.steps[to].think != step.think;
+        self.steps.iter().any(|step| step.next.iter().filter_map(|(to, _)| *to).any(|to| differs(step, to)))
+    }
+
     /// Whether a think time is approximated by another distribution.
     pub(crate) fn is_approximate(&self) -> bool {
         self.steps.iter().any(|step| step.think.distribution().1)

@@ -324,6 +324,9 @@ impl<'e> Reader<'e, '_> {
                 "some waits are sums of timers without a standard distribution; replaced by gamma distributions with the same mean and variance",
             );
         }
+        if chain.has_conditional_wait() {
+            self.note(group, "has other waits before requests with a condition than after them; here the wait before such a request is also made where it is not sent, instead of the one after it");
+        }
         if self.is_serial() {
             self.note(
                 plan,

@@ -63,7 +63,11 @@ impl<'e> Reader<'e, '_> {
             None => self.word(text, "false", true)?,
         };
         let until = Condition { negated: !goes_on.negated, ..goes_on.clone() };
-        self.note(node, format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times"));
+        let first = if self.in_condition && !text.is_empty() { "; the first is always sent" } else { "" };
+        self.note(
+            node,
+            format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times, with the same wait after each and the last{first}"),
+        );
         let action = Action::Until(until, MAX_REPEATS, *request, before.clone());
         // The condition is also examined before the first request, unless it is empty.
         Some(match text.is_empty() || self.in_condition {

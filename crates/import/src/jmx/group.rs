@@ -150,6 +150,9 @@ impl Reader<'_, '_> {
             node,
             format!("a timer throttles its {users} threads to a rate: translated as open arrivals at that rate, which do not wait for responses{limit}"),
         );
+        if chain.is_conditional() {
+            self.note(node, "the rate of its iterations is computed as if all requests with a condition and all repetitions were sent");
+        }
         // Without an end there is no fixed number to distribute.
         let process = if duration == Nanos::MAX && process == Process::FixedCount { Process::Poisson } else { process };
         let rate = RateProfile::Constant(rate / chain.means().0);
