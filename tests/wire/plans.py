@@ -212,6 +212,7 @@ one("json", http("/json", children=extract_json("t", "$.token")) + http("/a?t=${
 one("json_two", http("/json", children=extract_json("t;n", "$.token;$.n", "1;1", "x;y")) + http("/a?t=${t}&n=${n}"))
 one("json_filter", http("/json", children=extract_json("t", "$.list[?(@.id == 2)].name")) + http("/a?t=${t}"))
 one("json_default", http("/json", children=extract_json("t", "$.nothing", default="d")) + http("/a?t=${t}"))
+one("json_null", http("/json", children=extract_json("t", "$.none", default="d")) + http("/a?t=${t}"), noted("JSON null"))
 one("json_all", http("/json", children=extract_json("id", "$.list[*].id", match="-1")) + http("/a?t=${id_2}&n=${id_matchNr}"))
 one("json_values", http("/json", children=extract_json("t", "$.flag") + extract_json("f", "$.pi")) + http("/a?t=${t}&f=${f}"))
 one("boundary", http("/page", children=element("BoundaryExtractor", {"BoundaryExtractor.refname": "t", "BoundaryExtractor.lboundary": 'value="', "BoundaryExtractor.rboundary": '"', "BoundaryExtractor.match_number": "1", "BoundaryExtractor.useHeaders": "false"})) + http("/a?t=${t}"))

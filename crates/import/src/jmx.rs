@@ -23,7 +23,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
-use offered_workload::script::OnFailure;
+use offered_workload::script::{Find, OnFailure};
 use offered_workload::{Reuse, Target, Url};
 
 use controller::Scope;
@@ -486,6 +486,13 @@ impl<'e> Reader<'e, '_> {
         let origin = format!("JMeter thread group `{}`", group.name());
         if 0 < follow && follow < used.len() {
             self.note(group, "only some of its requests follow redirects; here all do");
+        }
+        // `JSONPostProcessor.placeObjectIntoVars`.
+        if requests.iter().flat_map(|request| &request.extract).any(|one| matches!(one.find, Find::Json(_))) {
+            self.note(
+                group,
+                "JSON extractors take their default value for a JSON null; here they take the text `null`",
+            );
         }
         if target.url().secure {
             self.note(group, "JMeter accepts any certificate; here the server's certificate is verified, unless you set tls = { insecure = true }");

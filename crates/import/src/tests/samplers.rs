@@ -148,11 +148,12 @@ fn once_only_controllers_run_once_in_groups_of_few_iterations() {
 fn conditions_that_a_run_decides_are_conditions_of_steps() {
     use offered_workload::condition::Subject;
     let number = [
-        ("JSONPostProcessor.referenceNames", "n"),
-        ("JSONPostProcessor.jsonPathExprs", "$.n"),
-        ("JSONPostProcessor.match_numbers", "1"),
+        ("RegexExtractor.refname", "n"),
+        ("RegexExtractor.regex", "n=(\\d)"),
+        ("RegexExtractor.template", "$1$"),
+        ("RegexExtractor.match_number", "1"),
     ];
-    let first = get("a", &element("JSONPostProcessor", &number));
+    let first = get("a", &element("RegexExtractor", &number));
     let guarded = |condition: &str, content: &str| {
         under("IfController", &[("IfController.condition", condition), ("IfController.useExpression", "true")], content)
     };
