@@ -35,8 +35,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
             // It keeps its initial value if the first response does not contain it.
             kept.push(name);
         } else if !known
-            && !["session", "sequence"].contains(&name.as_str())
-            && !text::is_now(name)
+            && !text::is_built_in(name)
             && (!extracted.contains(name.as_str()) || used_before_extraction(plan, name))
         {
             early.push(name.clone());
