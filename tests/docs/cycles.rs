@@ -67,6 +67,18 @@ fn used(module: &Module, code: &str, modules: &BTreeMap<Module, PathBuf>) -> BTr
 }
 
 #[test]
+fn uses_of_other_files_are_found() {
+    let module =
+        |path: &str| -> Module { path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect() };
+    let modules: BTreeMap<Module, PathBuf> =
+        ["", "a", "a/d", "b", "b/c", "e"].map(|path| (module(path), PathBuf::new())).into();
+    let of =
+        |code: &str| used(&module("a"), code, &modules).into_iter().map(|found| found.join("/")).collect::<Vec<_>>();
+    assert_eq!(of("use super::b::{self, c::X};\nuse crate::Root;"), ["b", "b/c"]);
+    assert_eq!(of("fn f() { crate::e::f(); d::g(); other::b::h(); }"), ["a/d", "e"]);
+}
+
+#[test]
 fn files_of_a_crate_have_no_cycles() {
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let source = entry.unwrap().path().join("src");

@@ -97,18 +97,15 @@ fn the_pages_have_every_figure_and_table_of_the_papers() {
 
 #[test]
 fn the_commands_of_the_studies_have_options_that_exist() {
-    let help = |verb: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_offered")).args([verb, "--help"]).output().unwrap();
+    let help = |verb: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_offered")).args(verb).arg("--help").output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
     let verbs = ["plan", "simulate", "sweep", "verify", "report", "logs", "serve", "observe", "run", "export"];
     let known: String = verbs
-        .iter()
-        .map(|verb| help(verb))
-        .chain(["table", "solve", "web-users"].iter().map(|plan| {
-            let output = Command::new(env!("CARGO_BIN_EXE_offered")).args(["plan", plan, "--help"]).output().unwrap();
-            String::from_utf8(output.stdout).unwrap()
-        }))
+        .into_iter()
+        .map(|verb| help(&[verb]))
+        .chain(["table", "solve", "web-users"].into_iter().map(|plan| help(&["plan", plan])))
         .collect();
     let known: BTreeSet<&str> = known.split(|c: char| !c.is_alphanumeric() && c != '-').collect();
     let mut read = 0;

@@ -122,7 +122,8 @@ struct ChainStep {
     repeat: u32,
     think: Delay,
     next: Vec<(Option<usize>, f64)>,
-    only_if: Option<Condition>,
+    /// The condition with the number of its [`Action::If`].
+    only_if: Option<(usize, Condition)>,
     until: Option<Condition>,
 }
 
@@ -178,15 +179,15 @@ impl Chain {
         if requests * flows > MAX_REQUESTS { Err(TooLong) } else { Ok(chain) }
     }
 
-    /// Removes the condition of the first request of an iteration, which a flow cannot have, from all requests that it decides about.
-    /// Returns whether there was one.
-    pub(crate) fn drop_first_condition(&mut self) -> bool {
-        let first: Vec<Condition> =
+    /// Removes the conditions of the first requests of an iteration, which a flow cannot have, from all requests of the same
+    /// [`Action::If`]. Returns them.
+    pub(crate) fn drop_first_conditions(&mut self) -> Vec<Condition> {
+        let first: Vec<(usize, Condition)> =
             self.entry.iter().filter_map(|(step, _)| self.steps[*step].only_if.clone()).collect();
         for step in &mut self.steps {
-            step.only_if = step.only_if.take().filter(|condition| !first.contains(condition));
+            step.only_if = step.only_if.take().filter(|one| !first.contains(one));
         }
-        !first.is_empty()
+        first.into_iter().map(|(_, condition)| condition).collect()
     }
 
     /// The weight of each request if every iteration is a single request, so that no flows are needed; else `None`.
@@ -227,6 +228,18 @@ impl Chain {
         (sum.0 / self.nonempty_share, sum.1 / self.nonempty_share)
     }
 
+    /// Whether a run decides which requests are sent, or how often.
+    pub(crate) fn is_conditional(&self) -> bool {
+        self.steps.iter().any(|step| step.only_if.is_some() || step.until.is_some())
+    }
+
+    /// Whether the wait before a request with a condition differs from the one after it, which is left out with the request.
+    pub(crate) fn has_conditional_wait(&self) -> bool {
+        let differs =
+            |step: &ChainStep, to: usize| self.steps[to].only_if.is_some() && self.steps[to].think != step.think;
+        self.steps.iter().any(|step| step.next.iter().filter_map(|(to, _)| *to).any(|to| differs(step, to)))
+    }
+
     /// Whether a think time is approximated by another distribution.
     pub(crate) fn is_approximate(&self) -> bool {
         self.steps.iter().any(|step| step.think.distribution().1)
@@ -252,7 +265,8 @@ impl Chain {
                 let think = step.think.distribution().0;
                 let next = step.next.iter().map(|(to, p)| (to.map(|to| position(&order, to)), *p)).collect();
                 let (name, think) = (unique_name(&request, taken), (think != usual).then_some(think));
-                let (only_if, until) = (step.only_if.clone(), step.until.clone());
+                let only_if = step.only_if.as_ref().map(|(_, condition)| condition.clone());
+                let until = step.until.clone();
                 steps.push(Step { name, request, repeat: step.repeat, think, only_if, until, next });
             }
             let name = unique_name(name, |name| flows.iter().any(|flow| flow.name == name));
@@ -272,8 +286,10 @@ struct Builder {
     steps: Vec<ChainStep>,
     /// Number of transitions visited.
     transitions: usize,
-    /// The condition of the requests that are added.
-    only_if: Option<Condition>,
+    /// Number of conditions so far.
+    conditions: usize,
+    /// The condition of the requests that are added, with its number.
+    only_if: Option<(usize, Condition)>,
 }
 
 impl Builder {
@@ -308,7 +324,8 @@ impl Builder {
             Action::Request(request, before) => self.add_request(*request, before, on)?,
             Action::FirstPass(action) => self.enter(action, on)?,
             Action::If(condition, action) => {
-                let outer = self.only_if.replace(condition.clone());
+                self.conditions += 1;
+                let outer = self.only_if.replace((self.conditions, condition.clone()));
                 let into = self.enter(action, on);
                 self.only_if = outer;
                 into?

@@ -35,8 +35,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
             // It keeps its initial value if the first response does not contain it.
             kept.push(name);
         } else if !known
-            && !["session", "sequence"].contains(&name.as_str())
-            && !text::is_now(name)
+            && !text::is_built_in(name)
             && (!extracted.contains(name.as_str()) || used_before_extraction(plan, name))
         {
             early.push(name.clone());
@@ -113,7 +112,8 @@ fn used_before_extraction(plan: &Plan, name: &str) -> bool {
             if uses(request) {
                 return true;
             }
-            if !extracts(request) {
+            // A step with a condition may be left out.
+            if !extracts(request) || flow.steps[at].only_if.is_some() {
                 ahead.extend(flow.steps[at].next.iter().filter_map(|(to, _)| *to));
             }
         }

@@ -23,7 +23,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
-use offered_workload::script::OnFailure;
+use offered_workload::script::{Find, OnFailure};
 use offered_workload::{Reuse, Target, Url};
 
 use controller::Scope;
@@ -293,7 +293,8 @@ impl<'e> Reader<'e, '_> {
         let action = action.retain_requests(&|request| included[request]);
         let again = threads && !self.single_round;
         let mut chain = Chain::build(&action.expand_first_passes(), again).map_err(|_| too_long())?;
-        if chain.drop_first_condition() {
+        let dropped = chain.drop_first_conditions();
+        if !dropped.iter().all(|condition| self.single_round && self.holds_at_start(condition)) {
             self.note(group, "begins an iteration with a condition, which a workload cannot examine before the first request; here it always holds");
         }
         if chain.requests().is_empty() {
@@ -322,6 +323,9 @@ impl<'e> Reader<'e, '_> {
                 group,
                 "some waits are sums of timers without a standard distribution; replaced by gamma distributions with the same mean and variance",
             );
+        }
+        if chain.has_conditional_wait() {
+            self.note(group, "has other waits before requests with a condition than after them; here the wait before such a request is also made where it is not sent, instead of the one after it");
         }
         if self.is_serial() {
             self.note(
@@ -361,7 +365,26 @@ impl<'e> Reader<'e, '_> {
         let rounds = self.loops_of(group);
         let once = group.children.iter().any(|node| node.class() == "OnceOnlyController");
         let fits = rounds > 1.0 && rounds * size(group) as f64 <= MAX_UNROLLED as f64;
-        if once && fits { rounds as u32 } else { 1 }
+        if once && fits && !self.begins_anew(group) { rounds as u32 } else { 1 }
+    }
+
+    /// Whether the iterations of a group differ in more than once only controllers among its children: by their data or cookies, or
+    /// because an error ends an iteration.
+    fn begins_anew(&self, group: &Node<'e>) -> bool {
+        fn any<'n>(node: &Node<'n>, holds: &dyn Fn(&Node<'n>) -> bool) -> bool {
+            holds(node) || node.children.iter().any(|child| any(child, holds))
+        }
+        let anew = |node: &Node<'e>| match node.class() {
+            "CSVDataSet" | "CounterConfig" | "RandomVariableConfig" => true,
+            "CookieManager" => self.clears_cookies(node),
+            _ => false,
+        };
+        let once = |node: &Node<'e>| node.class() == "OnceOnlyController";
+        let outer = self.plan.children.iter().filter(|node| group::kind(node).is_none());
+        let mut inner = group.children.iter().flat_map(|node| &node.children);
+        group.element.text_of("ThreadGroup.on_sample_error") == "startnextloop"
+            || outer.chain([group]).any(|node| any(node, &anew))
+            || inner.any(|node| any(node, &once))
     }
 
     /// Chooses the target and the requests that go to it; notes the others.
@@ -463,6 +486,13 @@ impl<'e> Reader<'e, '_> {
         let origin = format!("JMeter thread group `{}`", group.name());
         if 0 < follow && follow < used.len() {
             self.note(group, "only some of its requests follow redirects; here all do");
+        }
+        // `JSONPostProcessor.placeObjectIntoVars`.
+        if requests.iter().flat_map(|request| &request.extract).any(|one| matches!(one.find, Find::Json(_))) {
+            self.note(
+                group,
+                "JSON extractors take their default value for a JSON null; here they take the text `null`",
+            );
         }
         if target.url().secure {
             self.note(group, "JMeter accepts any certificate; here the server's certificate is verified, unless you set tls = { insecure = true }");

@@ -160,10 +160,8 @@ impl Text {
 
     /// The template for a request body: values are inserted without escaping, and single braces stay as they are.
     pub(crate) fn body_template(&self) -> Template {
-        let value = |name: &str| match name {
-            "session" | "sequence" => format!("{{{{{name}}}}}"),
-            _ if is_now(name) => format!("{{{{{name}}}}}"),
-            _ => format!("{{{{{name}|raw}}}}"),
+        let value = |name: &str| {
+            if is_built_in(name) { format!("{{{{{name}}}}}") } else { format!("{{{{{name}|raw}}}}") }
         };
         Template::new(&self.render(|literal| literal.replace("{{", "{{'{{'}}"), value))
     }
@@ -191,9 +189,9 @@ impl Text {
     }
 }
 
-/// Whether a name is that of the time of the request, with or without a format.
-pub(crate) fn is_now(name: &str) -> bool {
-    name.split('|').next() == Some("now")
+/// Whether a name is that of a number of the session or the request, or of its time, with or without a format.
+pub(crate) fn is_built_in(name: &str) -> bool {
+    name.split('|').next().is_some_and(|name| ["session", "sequence", "now"].contains(&name))
 }
 
 /// Converts a name to a valid variable name: letters, digits and `_`, not one of the built-in names.

@@ -33,7 +33,7 @@ impl<'e> Reader<'e, '_> {
     }
 
     /// Whether a cookie manager begins each iteration without cookies.
-    fn clears_cookies(&self, manager: &Node<'e>) -> bool {
+    pub(super) fn clears_cookies(&self, manager: &Node<'e>) -> bool {
         match manager.element.text_of("CookieManager.controlledByThreadGroup") {
             "true" => !self.same_user,
             _ => manager.element.text_of("CookieManager.clearEachIteration") == "true",

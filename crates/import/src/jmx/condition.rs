@@ -35,7 +35,9 @@ impl<'e> Reader<'e, '_> {
     pub(super) fn conditional(&mut self, node: &Node<'e>, action: &Action) -> Option<Action> {
         let text = node.element.text_of("IfController.condition");
         let condition = self.condition(text, node.element.text_of("IfController.useExpression") == "true")?;
-        if self.in_condition || node.element.text_of("IfController.evaluateAll") == "true" {
+        let evaluates_all = node.element.text_of("IfController.evaluateAll") == "true";
+        // Steps have conditions, pauses do not.
+        if self.in_condition || evaluates_all || action.requests().is_empty() {
             return None;
         }
         // JMeter decides once, so that responses of the children may not change the value.
@@ -54,19 +56,32 @@ impl<'e> Reader<'e, '_> {
         let [Action::Request(request, before)] = actions else { return None };
         let text = node.element.text_of("WhileController.condition").trim();
         let last = text.is_empty() || text.eq_ignore_ascii_case("LAST");
-        let goes_on =
-            if last { Condition { subject: Subject::Ok, negated: false } } else { self.condition(text, true)? };
+        let goes_on = match expression(text) {
+            _ if last => Condition { subject: Subject::Ok, negated: false },
+            Some(_) => self.condition(text, true)?,
+            // Unlike in an if controller, anything but `false` goes on.
+            None => self.word(text, "false", true)?,
+        };
         let until = Condition { negated: !goes_on.negated, ..goes_on.clone() };
-        self.note(node, format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times"));
+        let first = if self.in_condition && !text.is_empty() { "; the first is always sent" } else { "" };
+        self.note(
+            node,
+            format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times, with the same wait after each and the last{first}"),
+        );
         let action = Action::Until(until, MAX_REPEATS, *request, before.clone());
         // The condition is also examined before the first request, unless it is empty.
-        let starts = text.is_empty() || self.single_round && (last || self.holds_at_start(&goes_on));
-        Some(if starts || self.in_condition { action } else { Action::If(goes_on, Box::new(action)) })
+        Some(match text.is_empty() || self.in_condition {
+            true => action,
+            false => Action::If(goes_on, Box::new(action)),
+        })
     }
 
-    /// Whether a condition holds by the initial value of its variable.
-    fn holds_at_start(&self, condition: &Condition) -> bool {
-        let Subject::Value(text, TextCondition::Is(wanted)) = &condition.subject else { return false };
+    /// Whether a condition holds before the first request of a thread (`JMeterThread.initRun`), as far as it is known.
+    pub(super) fn holds_at_start(&self, condition: &Condition) -> bool {
+        let (text, wanted) = match &condition.subject {
+            Subject::Value(text, TextCondition::Is(wanted)) => (text, wanted),
+            subject => return *subject == Subject::Ok && !condition.negated,
+        };
         let name = text.names().next().map(|name| name.variable.to_string());
         let initial = self.variables.definitions.iter().find(|variable| Some(&variable.name) == name.as_ref());
         match initial.map(|variable| &variable.value) {
@@ -79,12 +94,8 @@ impl<'e> Reader<'e, '_> {
     fn condition(&mut self, text: &str, is_expression: bool) -> Option<Condition> {
         let text = text.trim();
         let Some(inner) = (if is_expression { expression(text) } else { Some(text) }) else {
-            // The text of a variable; anything but `true` is false.
-            let name = text.strip_prefix("${")?.strip_suffix('}')?;
-            return match name {
-                LAST_OK => Some(Condition { subject: Subject::Ok, negated: false }),
-                _ => self.compared(name, TextCondition::Matches("^(?i:true)$".to_owned()), false),
-            };
+            // Anything but `true` is false.
+            return self.word(text, "true", false);
         };
         if inner.contains("&&") || inner.contains("||") {
             return None;
@@ -100,9 +111,12 @@ impl<'e> Reader<'e, '_> {
                 .then_some(Condition { subject: Subject::Ok, negated });
         }
         match sign {
-            "==" | "!=" if as_text || quoted => {
+            "==" | "!=" if as_text && quoted => {
                 self.compared(&name, TextCondition::Is(Text::from(value).template()), negated)
             }
+            // Two texts are ordered by their letters, and for Groovy a text never equals a number.
+            _ if as_text && quoted => None,
+            _ if as_text != quoted && text.starts_with("${__groovy(") => None,
             _ => {
                 let sign = if negated || sign == "==" { "=" } else { sign };
                 let range = format!("{sign} {value}").parse().ok()?;
@@ -111,10 +125,20 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
+    /// The condition that the value of the variable `${name}` is this word, in any case.
+    fn word(&mut self, text: &str, word: &str, negated: bool) -> Option<Condition> {
+        match text.strip_prefix("${")?.strip_suffix('}')? {
+            LAST_OK => Some(Condition { subject: Subject::Ok, negated: false }),
+            name => self.compared(name, TextCondition::Matches(format!("^(?i:{word})$")), negated),
+        }
+    }
+
     /// A condition on a variable with a value of the run.
     fn compared(&mut self, name: &str, condition: TextCondition, negated: bool) -> Option<Condition> {
         let (value, unknown) = self.variables.resolve(&format!("${{{name}}}"));
-        let is_variable = unknown.is_empty() && value.as_literal().is_none();
+        // A variable without a value has a placeholder after its first use.
+        let has_value = !value.variable_names().any(|name| self.variables.missing_value(name).is_some());
+        let is_variable = unknown.is_empty() && value.as_literal().is_none() && has_value;
         let value: Template = value.template();
         is_variable.then_some(Condition { subject: Subject::Value(value, condition), negated })
     }

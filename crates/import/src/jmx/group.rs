@@ -150,6 +150,9 @@ impl Reader<'_, '_> {
             node,
             format!("a timer throttles its {users} threads to a rate: translated as open arrivals at that rate, which do not wait for responses{limit}"),
         );
+        if chain.is_conditional() {
+            self.note(node, "the rate of its iterations is computed as if all requests with a condition and all repetitions were sent");
+        }
         // Without an end there is no fixed number to distribute.
         let process = if duration == Nanos::MAX && process == Process::FixedCount { Process::Poisson } else { process };
         let rate = RateProfile::Constant(rate / chain.means().0);
@@ -177,6 +180,16 @@ impl Reader<'_, '_> {
     /// The threads of a group. `iteration` is the mean number of requests and the mean think time in seconds of an iteration, with which
     /// the time of finite loops is bounded; `None` if their number ends the run.
     fn users(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> Users {
+        match node.element.text_of("ThreadGroup.on_sample_error") {
+            "startnextloop" if !self.single_round => self.note(
+                node,
+                "starts the next iteration after an error; here a new visitor starts it, without cookies and values",
+            ),
+            "stopthread" if !self.single_round => {
+                self.note(node, "stops the thread after an error; here a new visitor starts its next iteration");
+            }
+            _ => {}
+        }
         let stages = match node.class() {
             "SteppingThreadGroup" => self.stepping(node).0,
             "UltimateThreadGroup" => self.ultimate(node).0,
@@ -220,16 +233,6 @@ impl Reader<'_, '_> {
         if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true"
         {
             self.note(node, "starts after a delay; here at once");
-        }
-        match node.element.text_of("ThreadGroup.on_sample_error") {
-            "startnextloop" if !self.single_round => self.note(
-                node,
-                "starts the next iteration after an error; here a new visitor starts it, without cookies and values",
-            ),
-            "stopthread" if !self.single_round => {
-                self.note(node, "stops the thread after an error; here a new visitor starts its next iteration");
-            }
-            _ => {}
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
         let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";

@@ -136,7 +136,8 @@ impl<'e> Reader<'e, '_> {
             name: self.variables.extracted(&name),
             find: find.clone(),
             which,
-            if_missing: IfMissing::KeepPrevious,
+            // JMeter removes the variable, so that the reference is sent as it is written.
+            if_missing: IfMissing::Default(format!("${{{name}}}")),
         };
         all.into_iter().map(one).collect()
     }

@@ -88,7 +88,13 @@ fn logins_are_extracted_and_sent() {
     assert_eq!(account.headers[0].1.to_source(), "Bearer {{token}}");
     assert_eq!(workload.requests()[0].extract().len(), 2);
     let notes: Vec<&str> = plan.notes.iter().map(|note| note.message.as_str()).collect();
-    assert_eq!(notes, ["continues with <EOF> after the last row; here the run stops"]);
+    assert_eq!(
+        notes,
+        [
+            "JSON extractors take their default value for a JSON null; here they take the text `null`",
+            "continues with <EOF> after the last row; here the run stops"
+        ]
+    );
 }
 
 #[test]

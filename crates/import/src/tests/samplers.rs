@@ -1,6 +1,7 @@
 //! What JMeter puts on the wire for a sampler: method, path, Content-Type and body. The recording of real JMeter 5.6.3 by `tests/wire`
 //! has the same rows.
 
+use offered_workload::condition::Subject;
 use offered_workload::script::Which;
 
 use super::semantics::{element, has, paths, sampler, under};
@@ -142,20 +143,36 @@ fn once_only_controllers_run_once_in_groups_of_few_iterations() {
     );
     let Sessions::Closed(closed) = one(&endless).1.sessions().clone() else { panic!("{endless}") };
     assert_eq!(closed.visits(), None);
+    // Iterations with rows of their own are not written out as one.
+    let data = element("CSVDataSet", &[("filename", "d.csv"), ("variableNames", "user"), ("recycle", "true")]);
+    let (plan, workload) = one(&text.replace("<OnceOnlyController", &format!("{data}<OnceOnlyController")));
+    let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
+    assert!(closed.visits() == Some(3) && has(&plan, "once per thread at its start"), "{:?}", plan.notes());
+}
+
+/// A request that extracts `n`.
+fn numbered(name: &str) -> String {
+    let number = [
+        ("RegexExtractor.refname", "n"),
+        ("RegexExtractor.regex", "n=(\\d)"),
+        ("RegexExtractor.template", "$1$"),
+        ("RegexExtractor.match_number", "1"),
+    ];
+    get(name, &element("RegexExtractor", &number))
+}
+
+fn guarded(condition: &str, content: &str) -> String {
+    under("IfController", &[("IfController.condition", condition), ("IfController.useExpression", "true")], content)
+}
+
+/// For each step of the first flow, whether it has a condition.
+fn conditional(plan: &Plan) -> Vec<bool> {
+    plan.flows[0].steps.iter().map(|step| step.only_if.is_some()).collect()
 }
 
 #[test]
 fn conditions_that_a_run_decides_are_conditions_of_steps() {
-    use offered_workload::condition::Subject;
-    let number = [
-        ("JSONPostProcessor.referenceNames", "n"),
-        ("JSONPostProcessor.jsonPathExprs", "$.n"),
-        ("JSONPostProcessor.match_numbers", "1"),
-    ];
-    let first = get("a", &element("JSONPostProcessor", &number));
-    let guarded = |condition: &str, content: &str| {
-        under("IfController", &[("IfController.condition", condition), ("IfController.useExpression", "true")], content)
-    };
+    let first = numbered("a");
     for (condition, subject, negated) in [
         (
             "${__jexl3(\"${n}\" == \"5\")}",
@@ -189,13 +206,44 @@ fn conditions_that_a_run_decides_are_conditions_of_steps() {
         assert!(has(&plan, "here always") || has(&plan, "here it always holds"), "{:?}", plan.notes());
     }
     // WhileController.endOfLoop: a single request is repeated until the condition no longer holds.
-    let poll = under(
-        "WhileController",
-        &[("WhileController.condition", "${__jexl3(\"${n}\" != \"5\")}")],
-        &first.replace("/a<", "/poll<"),
-    );
+    let poll =
+        under("WhileController", &[("WhileController.condition", "${__jexl3(\"${n}\" != \"5\")}")], &numbered("poll"));
     let (plan, _) = one(&threads(1, 0, &[get("a", ""), poll].concat()));
     let step = &plan.flows[0].steps[1];
     assert!(step.repeat == 100 && step.until.as_ref().is_some_and(|until| !until.negated), "{step:?}");
     assert!(step.only_if.is_some() && has(&plan, "at most 100 times"), "{:?}", plan.notes());
+    // Anything but `false` goes on.
+    let poll = under("WhileController", &[("WhileController.condition", "${n}")], &numbered("poll"));
+    let (plan, _) = one(&threads(1, 0, &[get("a", ""), poll].concat()));
+    let until = plan.flows[0].steps[1].until.clone().unwrap();
+    let Subject::Value(_, TextCondition::Matches(word)) = &until.subject else { panic!("{until:?}") };
+    assert!(word.contains("false") && !until.negated, "{word}");
+}
+
+#[test]
+fn conditions_that_jmeter_decides_otherwise_are_noted() {
+    // Two texts are ordered by their letters, and in Groovy the text of a variable never equals a number.
+    for condition in ["${__jexl3(\"${n}\" &gt; \"3\")}", "${__groovy(vars.get('n') == 5)}"] {
+        let (plan, _) = one(&threads(1, 0, &[numbered("a"), guarded(condition, &get("b", "")), get("z", "")].concat()));
+        assert!(conditional(&plan) == [false; 3] && has(&plan, "only if a condition holds"), "{:?}", plan.notes());
+    }
+    let mixed = guarded("${__jexl3(\"${n}\" == 5)}", &get("b", ""));
+    let (plan, _) = one(&threads(1, 0, &[numbered("a"), mixed, get("z", "")].concat()));
+    assert_eq!((conditional(&plan), plan.notes()), (vec![false, true, false], vec![]));
+}
+
+#[test]
+fn only_the_first_condition_of_an_iteration_is_dropped() {
+    let is_five = |content: &str| guarded("${__jexl3(\"${n}\" == \"5\")}", content);
+    let content = [is_five(&[get("a", ""), get("b", "")].concat()), numbered("c"), is_five(&get("d", ""))].concat();
+    let (plan, _) = one(&threads(1, 0, &content));
+    assert_eq!(conditional(&plan), [false, false, false, true]);
+    assert!(has(&plan, "here it always holds"), "{:?}", plan.notes());
+}
+
+#[test]
+fn values_of_requests_with_a_condition_may_be_missing() {
+    let content = [get("a", ""), guarded("${JMeterThread.last_sample_ok}", &numbered("b")), get("c?${n}", "")].concat();
+    let (plan, _) = one(&threads(1, 0, &content));
+    assert!(has(&plan, "`n` is used before a response has set it"), "{:?}", plan.notes());
 }
