@@ -9,8 +9,8 @@ use offered_base::Nanos;
 use offered_experiment::WorkloadSource;
 use offered_experiment::compare::{Baseline, Comparison, Side};
 use offered_verify::CheckResult;
+use offered_workload::Url;
 use offered_workload::threshold::{Quantity, Statistic};
-use offered_workload::{Url, Workload};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
