@@ -133,6 +133,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
         &["capacity", "@/closed.toml", "--vary", "users=20", "--slo", "p90 < 31ms", "--simulate", "--precision", "20%"],
     ),
     ("help-compare", &["compare", "--help"]),
+    ("help-fit", &["fit", "--help"]),
     (
         "compare",
         &[

@@ -147,8 +147,10 @@ fn is_file_url(path: &Path) -> bool {
 /// An error if the path looks like a kind that this command does not read. `read` lists the kinds that it reads; a path of
 /// unknown kind passes.
 pub(crate) fn refuse(path: &Path, read: &[Kind]) -> Result<(), Failure> {
+    // Reading a file that does not exist says so.
+    let is_there = |kind| matches!(kind, Kind::Url | Kind::Stored) || path.exists();
     match Kind::of(path) {
-        Some(kind) if !read.contains(&kind) => Err(Failure::input(kind.hint(path))),
+        Some(kind) if !read.contains(&kind) && is_there(kind) => Err(Failure::input(kind.hint(path))),
         _ => Ok(()),
     }
 }

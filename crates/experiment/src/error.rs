@@ -60,7 +60,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The workload of a simulation was changed to reach a load, so the recorded one does not describe what arrived.
-    #[error("{}: this simulation was brought to a load, so its workload is not the recorded one; to fit it, simulate without --load", path.display())]
+    #[error("{}: this simulation was scaled to a load, so its workload is not the recorded one; to fit it, simulate the workload as it is", path.display())]
     FitAtLoad {
         /// The run.
         path: PathBuf,

@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use offered_base::{Instant, Nanos};
 use offered_observe::this_machine;
 use offered_schedule::Sessions;
-use offered_store::{Machine, ReadOptions, read};
-use offered_verify::{Criteria, verify};
+use offered_store::{Machine, ReadOptions};
 use offered_workload::threshold::Statistic;
 
 use super::round::{FEWEST, Round, statistics};
 use crate::workload_source::BadLineHandler;
-use crate::{Error, RecordedRun};
+use crate::{Error, VerifiedRun, VerifyOptions};
 
 /// An earlier recording that is compared with.
 pub struct Baseline {
@@ -51,11 +50,10 @@ impl Baseline {
         let is_run = directories.is_empty();
         for directory in if is_run { vec![path.to_owned()] } else { directories } {
             let no_run = || Error::NoRun { path: directory.clone() };
-            let run = RecordedRun::read(&directory, broken)?.ok_or_else(no_run)?;
+            let verified = VerifyOptions::default().verify(&(&*directory).into(), &ReadOptions::default(), broken)?;
+            let VerifiedRun { recording, verdict, run, .. } = verified;
+            let run = run.ok_or_else(no_run)?;
             let workload = run.workload?;
-            let recording = read(&directory, &ReadOptions::default())?;
-            let name = directory.display().to_string();
-            let verdict = verify(&recording, &Criteria { path: name, ..Criteria::from_workload(&workload, 1.0) })?;
             let all = workload.counted();
             let parts = if is_run { split(all.start, all.end, counted) } else { vec![all] };
             for part in parts {
