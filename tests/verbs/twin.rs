@@ -94,8 +94,8 @@ fn runs_without_a_twin_get_an_error() {
     std::fs::write(folder.path().join("launches.txt"), (0..200).map(|i| format!("{i}\n")).collect::<String>()).unwrap();
     for (args, why) in [
         (&["launches.txt"][..], "no twin"),
-        (&["run"], "this simulation was brought to a load"),
-        (&["run", "--workload", "other.toml"], "this simulation was brought to a load"),
+        (&["run"], "this simulation was scaled to a load"),
+        (&["run", "--workload", "other.toml"], "this simulation was scaled to a load"),
     ] {
         let output = offered(folder.path(), &[&["verify", "--twin"], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");

@@ -193,15 +193,25 @@ mod tests {
         };
         for (path, verb) in [
             ("script.js", "from-scripts"),
-            ("plan.jmx", "offered import plan.jmx -o workload.toml"),
-            ("file.jtl", "offered verify file.jtl"),
-            ("simulation.log", "offered verify simulation.log"),
-            ("access.log", "offered logs access.log"),
+            ("plan.jmx", "plan.jmx -o workload.toml"),
+            ("file.jtl", "offered verify "),
+            ("simulation.log", "offered verify "),
+            ("access.log", "offered logs "),
+        ] {
+            assert!(
+                refuse(&at(path), &[Kind::Workload]).is_ok(),
+                "{path} does not exist, which is said when it is read"
+            );
+            std::fs::write(at(path), "").unwrap();
+            let hint = hint(&at(path), &[Kind::Workload]);
+            assert!(hint.contains(verb) && hint.contains(path), "{path}: {hint}");
+        }
+        for (url, verb) in [
             ("http://127.0.0.1/a", "offered run http://127.0.0.1/a --open"),
             ("s3://bucket/run7", "offered verify s3://bucket/run7"),
         ] {
-            let hint = hint(Path::new(path), &[Kind::Workload]);
-            assert!(hint.contains(verb), "{path}: {hint}");
+            let hint = hint(Path::new(url), &[Kind::Workload]);
+            assert!(hint.contains(verb), "{url}: {hint}");
         }
         let run = at("run").display().to_string();
         for (path, verb) in [

@@ -347,7 +347,7 @@ pub enum Error {
         name: String,
     },
     /// The workload of the simulation was changed to reach a load.
-    #[error("no twin: this simulation was brought to a load, so its workload is not the recorded one")]
+    #[error("no twin: this simulation was scaled to a load, so its workload is not the recorded one")]
     TwinAtLoad,
     /// The search was stopped.
     #[error("stopped; a search cannot be continued: start it again near the last value")]

@@ -17,7 +17,7 @@ use crate::Error;
 /// workers, even those that are missing in `recording`.
 ///
 /// # Errors
-/// The workload models no server that can be simulated, the run is a simulation that was brought to a load, or the recording can no longer be
+/// The workload models no server that can be simulated, the run is a simulation that was scaled to a load, or the recording can no longer be
 /// read.
 pub fn compare(
     workload: &Workload,
