@@ -72,7 +72,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["ftp://127.0.0.1/"], "unknown scheme `ftp`"),
     (&[URL, "--open", "5/s", "--follow", "x"], "invalid value 'x' for '--follow <N>': not a whole number; see --help"),
     (&[URL, "--open", "5/s", "--follow", "99999999999"], "99999999999 is not in 0..=4294967295"),
-    (&["simulation.log", "--open", "5/s"], "offered verify simulation.log"),
+    (&["simulation.log", "--open", "5/s"], "cannot read simulation.log"),
     (&[URL, "--vu", "5"], "--closed 50"),
     (&[], "TARGET"),
 ];
