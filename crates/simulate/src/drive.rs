@@ -343,57 +343,6 @@ pub trait SimulationObserver {
     }
 }
 
-/// Forwards events to one or two observers; either can stop the simulation.
-pub(crate) struct Tee<'a, S> {
-    pub(crate) one: &'a mut S,
-    pub(crate) other: Option<&'a mut dyn SimulationObserver>,
-}
-
-impl<S: SimulationObserver> SimulationObserver for Tee<'_, S> {
-    #[inline]
-    fn arrived(&mut self, now: Instant) {
-        self.one.arrived(now);
-        if let Some(other) = &mut self.other {
-            other.arrived(now);
-        }
-    }
-
-    #[inline]
-    fn rejected(&mut self, launch: Launch, class: u16, after: After) {
-        self.one.rejected(launch, class, after);
-        if let Some(other) = &mut self.other {
-            other.rejected(launch, class, after);
-        }
-    }
-
-    #[inline]
-    fn completed(&mut self, now: Instant, launch: Launch, job: &Job, after: After) -> ControlFlow<()> {
-        let first = self.one.completed(now, launch, job, after);
-        let second = self.other.as_mut().map(|other| other.completed(now, launch, job, after));
-        if first.is_break() { first } else { second.unwrap_or(first) }
-    }
-
-    fn attempt(&mut self, event: &Event) {
-        self.one.attempt(event);
-        if let Some(other) = &mut self.other {
-            other.attempt(event);
-        }
-    }
-
-    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
-        let first = self.one.ended(event, size, after);
-        let second = self.other.as_mut().map(|other| other.ended(event, size, after));
-        if first.is_break() { first } else { second.unwrap_or(first) }
-    }
-
-    fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
-        self.one.unfinished(now, launch, class);
-        if let Some(other) = &mut self.other {
-            other.unfinished(now, launch, class);
-        }
-    }
-}
-
 /// Runs until the agenda and the server are empty, or the observer stops it.
 ///
 /// At one instant, completions precede arrivals. All state is in the arguments, so a second call continues where the

@@ -31,6 +31,7 @@ mod error;
 mod heavy_tail;
 pub mod load;
 mod modelled_server;
+mod observers;
 pub mod policy;
 mod result;
 mod simulation;

@@ -7,8 +7,9 @@ use offered_workload::Workload;
 
 use crate::attempts::{AttemptFigures, Attempts};
 use crate::discipline::Discipline;
-use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, Tee, drive};
+use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, drive};
 use crate::modelled_server::ModelledServer;
+use crate::observers::Observers;
 use crate::policy::DisciplineVisitor;
 use crate::result::{SimulationResult, Stop};
 use crate::statistics::{Statistics, StatisticsConfig, Summary, WarmUp};
@@ -90,7 +91,7 @@ pub fn simulate(
 ///
 /// # Errors
 /// The workload has no server that can be simulated.
-pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -> Result<String, InvalidValue> {
+pub fn simulate_with(workload: &Workload, sink: &mut dyn SimulationObserver) -> Result<String, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     modelled.build(Play { workload, demands: &demands, capacity: modelled.capacity(), sink })?;
@@ -98,22 +99,23 @@ pub fn simulate_with<S: SimulationObserver>(workload: &Workload, sink: &mut S) -
 }
 
 /// Drives the discipline of [`simulate_with`].
-struct Play<'a, S> {
+struct Play<'a> {
     workload: &'a Workload,
     demands: &'a ServiceDemands,
     capacity: Option<u32>,
-    sink: &'a mut S,
+    sink: &'a mut dyn SimulationObserver,
 }
 
-impl<S: SimulationObserver> DisciplineVisitor for Play<'_, S> {
+impl DisciplineVisitor for Play<'_> {
     type Output = ();
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) {
         let mut agenda = self.workload.agenda(Share::ALL);
         let mut served = SimulatedServer::new(discipline, self.capacity);
+        let mut sink = Observers { other: Some(self.sink), ..Observers::default() };
         match Attempts::new(self.workload, None) {
-            None => drive(&mut agenda, &mut served, self.demands, self.sink),
-            Some(mut attempts) => attempts.drive(&mut agenda, &mut served, self.demands, self.sink),
+            None => drive(&mut agenda, &mut served, self.demands, &mut sink),
+            Some(mut attempts) => attempts.drive(&mut agenda, &mut served, self.demands, &mut sink),
         }
     }
 }
@@ -170,7 +172,7 @@ impl DisciplineVisitor for Run<'_, '_> {
         loop {
             let before = statistics.completed();
             let other = also.as_mut().map(|also| &mut **also as &mut dyn SimulationObserver);
-            let mut sink = Tee { one: &mut statistics, other };
+            let mut sink = Observers { statistics: Some(&mut statistics), other };
             match &mut attempts {
                 None => drive(&mut agenda, &mut served, demands, &mut sink),
                 Some(attempts) => attempts.drive(&mut agenda, &mut served, demands, &mut sink),

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use cookie::Cookie;
 use offered_base::{Instant, Nanos};
+use offered_public_suffix::is_public_suffix;
 
 /// Maximum number of cookies taken from one response (`MAX_SET_COOKIE_AMOUNT`).
 pub(super) const MAX_COOKIES_PER_RESPONSE: usize = 50;
@@ -55,7 +56,7 @@ impl CookieJar {
         let host = host.to_ascii_lowercase();
         let domain = cookie.domain().map(|domain| domain.trim_start_matches('.').to_ascii_lowercase());
         let domain = domain.filter(|domain| !domain.is_empty());
-        let is_public = |domain: &String| psl::suffix_str(domain) == Some(domain.as_str());
+        let is_public = |domain: &String| is_public_suffix(domain);
         let is_refused = domain.as_ref().is_some_and(|d| *d != host && (!is_below(&host, d) || is_public(d)));
         let needs_tls = cookie.secure() == Some(true);
         if is_refused || needs_tls && !secure {
