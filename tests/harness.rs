@@ -19,7 +19,8 @@ use offered_base::{Instant, Nanos};
 use offered_io::Clock;
 
 /// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
-const NEEDS: [(&str, &str); 29] = [
+const NEEDS: [(&str, &str); 30] = [
+    ("applications", "set OFFERED_APPS to a folder; pip installs the applications of examples/apps there"),
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),

@@ -10,6 +10,7 @@ mod harness;
 
 mod accounting;
 mod answers;
+mod applications;
 mod chromium;
 mod ci;
 mod compare;
@@ -54,6 +55,7 @@ fn main() {
     harness::run([
         accounting::tests(),
         answers::tests(),
+        applications::tests(),
         ci::tests(),
         compare::tests(),
         disturbed::tests(),

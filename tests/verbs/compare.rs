@@ -89,3 +89,46 @@ fn wrong_input_is_an_error_with_the_next_step() {
         assert!(matches!(output.status.code(), Some(1 | 2)) && text.contains(why), "{args:?}: {text}");
     }
 }
+
+#[test]
+fn reports_hold_the_result_in_their_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let a = workload(folder.path(), "a.toml", 1, "8ms");
+    let b = workload(folder.path(), "b.toml", 1001, "10ms");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    let [page, summary, suites, json] = ["c.html", "c.md", "c.xml", "c.json"].map(at);
+    let (markdown, junit) = (at("d.md"), at("d.xml"));
+    let common = ["--simulate", "--quiet", "--round", "20s", "--no-worse-than", "5%"];
+    let files = ["-o", &page, "-o", &summary, "-o", &suites, "-o", &json, "--markdown", &markdown, "--junit", &junit];
+    let output = compare(&[&[&*a, &b], &common[..], &files].concat());
+    assert_eq!(output.status.code(), Some(99), "{output:?}");
+    // One way for all commands: each flag of `run`, and -o as of `report`.
+    assert_eq!((read("c.md"), read("c.xml")), (read("d.md"), read("d.xml")));
+    let document: Value = serde_json::from_str(&read("c.json")).unwrap();
+    crate::schema::holds("compare", &document);
+    let rounds = document["b"]["rounds_ms"].as_array().unwrap().len() as u64;
+    assert_eq!((Some(rounds), &document["result"]), (document["rounds"].as_u64(), &"failed".into()));
+    let conclusion = document["conclusion"].as_str().unwrap();
+    let text = read("c.md");
+    let shown = text.split("<details>").next().unwrap();
+    assert!(shown.lines().count() < 15 && text.contains("FAILED: ") && text.contains("| p95 ms | "), "{text}");
+    assert!(read("c.xml").contains("tests=\"2\" failures=\"1\""), "{}", read("c.xml"));
+    for name in ["c.html", "c.xml"] {
+        assert!(
+            read(name).replace("&#x27;", "'").replace("&#39;", "'").replace("&apos;", "'").contains(conclusion),
+            "{name}"
+        );
+    }
+    // The document makes the same page.
+    let again =
+        Command::new(env!("CARGO_BIN_EXE_offered")).args(["report", &json, "-o", &at("e.html")]).output().unwrap();
+    assert!(again.status.success() && read("e.html") == read("c.html"), "{again:?}");
+    // What cannot be written is found before the first round; a simulation records nothing.
+    for (file, words) in [("no.toml/c.md", "cannot write"), ("rounds", "--simulate records no rounds")] {
+        fs::write(folder.path().join("no.toml"), "").unwrap();
+        let output = compare(&[&[&*a, &b], &common[..], &["-o", &at(file)]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && stderr.contains(words), "{stderr}");
+    }
+}

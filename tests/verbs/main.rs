@@ -1,5 +1,6 @@
 //! Every command: its output, its files and its errors.
 
+mod applications;
 mod calibrate;
 mod capacity;
 mod catalogue;

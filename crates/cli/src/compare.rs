@@ -2,23 +2,26 @@
 
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offered_base::Nanos;
 use offered_experiment::WorkloadSource;
 use offered_experiment::compare::{Baseline, Comparison, Side};
+use offered_report::Report;
 use offered_verify::CheckResult;
 use offered_workload::Url;
 use offered_workload::threshold::{Quantity, Statistic};
 
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{json, out};
+use crate::output::{json, out, readable};
 use crate::progress::Stderr;
+use crate::report::outputs::{Format, by_extension};
+use crate::result_files::ResultFiles;
 use crate::tolerance::Percent;
 use crate::workload_file::WorkloadFlags;
-use crate::{input_file, signals};
+use crate::{input_file, report, result_files, signals};
 
 const AFTER: &str = "\
 A pair is one round against A and one against B with the same requests at the
@@ -45,6 +48,8 @@ Examples:
     offered compare a.toml b.toml --simulate
   A gate in CI, against last week's recording
     offered compare w.toml --baseline last -o now --no-worse-than 5%
+  A page, and a summary for the pull request
+    offered compare a.toml b.toml -o compare.html -o compare.md
   The first baseline, for the gate
     offered run w.toml -o last
 
@@ -84,17 +89,16 @@ pub(crate) struct Args {
     /// Maximum number of pairs of rounds
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(4..=1000))]
     pairs: u16,
-    /// New directory with a run directory for each round
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
+    /// New directory for all rounds, or (repeatable) a report: .html, .md, .xml (JUnit), .json
+    #[arg(short, long, value_name = "DIR|FILE")]
+    output: Vec<PathBuf>,
     /// Simulate the rounds on the workloads' [server] instead of running them
-    #[arg(long, requires = "other", conflicts_with_all = ["output", "baseline"])]
+    #[arg(long, requires = "other", conflicts_with = "baseline")]
     simulate: bool,
     #[command(flatten)]
     flags: WorkloadFlags,
-    /// Print one JSON document (schema offered.compare/1)
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    result_files: ResultFiles,
     /// Show no progress on stderr
     #[arg(short, long)]
     quiet: bool,
@@ -102,6 +106,7 @@ pub(crate) struct Args {
 
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let (directory, reports) = outputs(args)?;
     if args.settle >= args.round {
         return Err(Failure::input(format!("--settle {} leaves nothing of a round of {}", args.settle, args.round)));
     }
@@ -121,27 +126,56 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         statistic: args.metric,
         no_worse_than: args.no_worse_than.map(Percent::fraction),
         precision: args.precision,
-        directory: args.output.as_deref(),
+        directory,
     };
     let stop = Arc::default();
     if !args.simulate {
         signals::stop(&stop)?;
     }
     let document = comparison.run(&stop, &mut Stderr { quiet: args.quiet })?;
-    if args.json {
+    if args.result_files.prints_json() {
         json(&document);
     } else {
         out!(no newline: "{}", text::Text(&document));
-        if let Some(directory) = &args.output {
-            out!("saved       {}", directory.display());
+        for path in directory.into_iter().chain(reports.iter().map(|(path, _)| *path)) {
+            out!("saved       {}", path.display());
         }
     }
+    let report = Report { comparisons: vec![document.clone()], ..Report::new(Vec::new()) };
+    for (path, format) in reports {
+        match format {
+            Format::Json => result_files::write(path, &(readable(&document) + "\n"))?,
+            format => result_files::write(path, &report::text(&report, format)?)?,
+        }
+    }
+    args.result_files.write(&document, || Ok(report))?;
     Ok(match document.result {
         None if document.responses.iter().all(|row| row.change_percent.is_none()) => Exit::Invalid,
         None | Some(CheckResult::Passed) => Exit::Done,
         Some(CheckResult::NotChecked) => Exit::Invalid,
         Some(CheckResult::Failed) => Exit::Failed,
     })
+}
+
+/// The directory of the rounds, and the files of the result with their formats; an error if one cannot be written, before the work begins.
+fn outputs(args: &Args) -> Result<(Option<&Path>, Vec<(&Path, Format)>), Failure> {
+    let (mut directories, mut reports) = (Vec::new(), Vec::new());
+    for path in &args.output {
+        match by_extension(path) {
+            Some(format) => reports.push((path.as_path(), format)),
+            None => directories.push(path.as_path()),
+        }
+    }
+    match directories[..] {
+        [_, _, ..] => return Err(Failure::input("--output names two directories; a comparison has one")),
+        [_] if args.simulate => {
+            return Err(Failure::input("--simulate records no rounds; --output can be a report only"));
+        }
+        _ => {}
+    }
+    args.result_files.check()?;
+    result_files::check(reports.iter().map(|(path, _)| *path))?;
+    Ok((directories.first().copied(), reports))
 }
 
 /// A and B, or B alone with a baseline.

@@ -1,6 +1,6 @@
 //! `offered report`: writes a report of one or several runs.
 
-mod outputs;
+pub(crate) mod outputs;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -53,7 +53,7 @@ Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run or sweep directories, URLs, result files, the output of `logs --json`, or descriptions of figures
+    /// Run or sweep directories, URLs, result files, JSON of `logs` or `compare`, or descriptions of figures
     #[arg(required = true, value_name = "RUN_OR_FILE")]
     files: Vec<PathBuf>,
     /// Output file, overwritten (repeatable): .html, .md, .xml (JUnit) or .json [default: stdout]
@@ -103,7 +103,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         ));
     }
     for path in &args.files {
-        let has_page = matches!(InputDocument::read(path)?, Some(InputDocument::Sweep(_) | InputDocument::Site(_)));
+        let has_page =
+            matches!(InputDocument::read(path)?, Some(document) if !matches!(document, InputDocument::Other(_)));
         if !has_page && args.input_format.is_none() {
             input_file::refuse(path, &input_file::RESULTS)?;
         }
@@ -114,23 +115,24 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             "no output file: add -o report.html (or .md, .xml for JUnit, .json), or print with --format md",
         ));
     }
-    let (mut runs, mut sweeps, mut sites) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut runs, mut sweeps, mut comparisons, mut sites) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for path in &args.files {
         let here = object_store::here(path)?;
         match InputDocument::read(here.path())? {
             Some(InputDocument::Sweep(sweep)) => sweeps.push(sweep),
+            Some(InputDocument::Comparison(comparison)) => comparisons.push(*comparison),
             Some(InputDocument::Site(site)) => sites.push(*site),
             Some(InputDocument::Other(schema)) => {
                 return Err(Failure::input(format!(
                     "{}: there is no report of {schema} documents; give run or sweep directories, result files, or the \
-                     output of `logs --json`",
+                     output of `logs --json` or `compare --json`",
                     path.display()
                 )));
             }
             None => runs.push(of_file(args, path, &here)?),
         }
     }
-    let report = Report { title: args.title.clone(), sweeps, sites, ..Report::new(runs) };
+    let report = Report { title: args.title.clone(), sweeps, comparisons, sites, ..Report::new(runs) };
     if args.json {
         json(&report);
     }
@@ -174,7 +176,7 @@ fn figures(args: &Args) -> Result<Exit, Failure> {
 }
 
 /// The report in this format.
-fn text(report: &Report, format: Format) -> Result<String, Failure> {
+pub(crate) fn text(report: &Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
         Format::Html => page(report)?,
         Format::Md => markdown(report),

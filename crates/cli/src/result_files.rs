@@ -1,4 +1,4 @@
-//! Files of `run` and `verify` with the result in other formats, beside the output on stdout.
+//! Files of `run`, `verify` and `compare` with the result in other formats, beside the output on stdout.
 
 use std::fs::{self, File};
 use std::io;
@@ -46,9 +46,7 @@ impl ResultFiles {
 
     /// Creates missing directories; an error if a file cannot be written, before the work begins.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.files().try_for_each(|path| {
-            probe(path).map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
-        })
+        check(self.files().map(PathBuf::as_path))
     }
 
     /// Writes the files.
@@ -72,6 +70,13 @@ impl ResultFiles {
         }
         Ok(())
     }
+}
+
+/// Creates missing directories; an error if a file cannot be written.
+pub(crate) fn check<'a>(mut files: impl Iterator<Item = &'a Path>) -> Result<(), Failure> {
+    files.try_for_each(|path| {
+        probe(path).map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))
+    })
 }
 
 /// Writes a file; overwrites an existing one.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use offered_events::document::{Document as _, schema};
 use offered_experiment::Error;
+use offered_experiment::document::compare::Document as Comparison;
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_logs::document::LogAnalysis as Site;
 
@@ -13,6 +14,8 @@ use offered_logs::document::LogAnalysis as Site;
 pub enum InputDocument {
     /// A sweep.
     Sweep(Sweep),
+    /// A comparison, from `offered compare --json`.
+    Comparison(Box<Comparison>),
     /// A site, from `offered logs --json`.
     Site(Box<Site>),
     /// A document without a report: its schema.
@@ -39,6 +42,7 @@ impl InputDocument {
         let text = || fs::read_to_string(&file).map_err(Error::unreadable(&file));
         Ok(match schema(&head) {
             Some(Sweep::SCHEMA) => Some(Self::Sweep(serde_json::from_str(&text()?).map_err(wrong)?)),
+            Some(Comparison::SCHEMA) => Some(Self::Comparison(serde_json::from_str(&text()?).map_err(wrong)?)),
             Some(Site::SCHEMA) => Some(Self::Site(serde_json::from_str(&text()?).map_err(wrong)?)),
             other => other.map(|other| Self::Other(other.to_owned())),
         })

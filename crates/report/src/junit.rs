@@ -8,15 +8,18 @@ use std::io;
 
 use offered_base::visible;
 use offered_experiment::RunResult;
+use offered_experiment::document::compare::{Change, Document as Comparison};
 use offered_verify::{CheckResult, Incomplete, MetricStats, RequestStats, ThresholdResult, Validity, Verdict};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::check_counts::CheckCounts;
 use crate::conclusion::{Conclusion, none_succeeded};
-use crate::format::optional;
+use crate::document::Cell;
+use crate::format::{number, optional};
 use crate::report::Report;
 use crate::run::Run;
+use crate::sections::compare;
 use crate::verdict_lines::Subject;
 
 /// Something that passes or fails.
@@ -27,13 +30,27 @@ struct Case {
     message: String,
 }
 
-/// A test suite per run, a test case per threshold, for the validity of the run and of each scenario, and for the success of requests.
+/// The test cases of a run or a comparison.
+struct Suite {
+    name: String,
+    cases: Vec<Case>,
+    duration_s: Option<f64>,
+    started_at: Option<String>,
+    properties: Vec<(&'static str, String)>,
+    /// What cannot fail, as text.
+    output: String,
+}
+
+/// A test suite per run, a test case per threshold, for the validity of the run and of each scenario, and for the success of requests. A
+/// test suite per comparison, with a test case for its limit and for failures.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
 pub fn junit(report: &Report) -> io::Result<String> {
-    let suites: Vec<(&Run, Vec<Case>)> = report.runs.iter().map(|run| (run, cases(run))).collect();
-    let (tests, failures) = suites.iter().fold((0, 0), |all, (_, cases)| (all.0 + cases.len(), all.1 + failed(cases)));
+    let suites: Vec<Suite> =
+        report.runs.iter().map(of_run).chain(report.comparisons.iter().map(of_comparison)).collect();
+    let tests: usize = suites.iter().map(|suite| suite.cases.len()).sum();
+    let failures: usize = suites.iter().map(|suite| failed(&suite.cases)).sum();
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     writer
@@ -43,19 +60,64 @@ pub fn junit(report: &Report) -> io::Result<String> {
             ("tests", tests.to_string().as_str()),
             ("failures", failures.to_string().as_str()),
         ])
-        .write_inner_content(|writer| suites.iter().try_for_each(|(run, cases)| suite(writer, run, cases)))?;
+        .write_inner_content(|writer| suites.iter().try_for_each(|suite| write_suite(writer, suite)))?;
     let mut text = String::from_utf8_lossy(&writer.into_inner()).into_owned();
     text.push('\n');
     Ok(text)
+}
+
+fn of_run(run: &Run) -> Suite {
+    let setup = &run.test_setup;
+    let seed = setup.seed.map(|seed| seed.to_string());
+    let properties = [("target", setup.target.clone()), ("seed", seed), ("version", setup.version.clone())];
+    Suite {
+        name: run.name.clone(),
+        cases: cases(run),
+        duration_s: run.chart_data.as_ref().and_then(|data| data.over_time.edges_s.last()).copied(),
+        started_at: setup.started_at.clone(),
+        properties: properties.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+        output: output(run),
+    }
+}
+
+/// With a limit: whether the statistic is below it, and whether more requests of B fail. Without: whether the change is known.
+fn of_comparison(of: &Comparison) -> Suite {
+    let case = |name: String, fails, message: &str| Case { name, fails, message: message.to_owned() };
+    let cases = match (of.no_worse_than_percent, of.result) {
+        (Some(limit), Some(result)) => {
+            let is_below = of.change().and_then(Change::interval).is_some_and(|(_, high)| high < limit);
+            let fails = result == CheckResult::NotChecked || result == CheckResult::Failed && !is_below;
+            vec![
+                case(format!("the {} is no worse than {} %", of.statistic, number(limit)), fails, &of.conclusion),
+                case("no more requests fail".to_owned(), of.fails_more(), &compare::failures(of)),
+            ]
+        }
+        _ => {
+            let is_known = of.responses.iter().any(|row| row.change_percent.is_some());
+            vec![case("the change is known".to_owned(), !is_known, &of.conclusion)]
+        }
+    };
+    let mut output = format!("\n{}: {}\n", of.judgement(), of.conclusion);
+    for row in &compare::table(of).rows {
+        let cells: Vec<String> = row.iter().map(Cell::text).collect();
+        if let [name, a, b, change, interval] = &cells[..] {
+            let _ = writeln!(output, "{name}: A {a}, B {b}, change {change}, 95 % interval {interval}");
+        }
+    }
+    for note in compare::notes(of) {
+        let _ = writeln!(output, "{}", visible(&note));
+    }
+    let properties = vec![("a", of.a.name.clone()), ("b", of.b.name.clone())];
+    Suite { name: compare::title(of), cases, duration_s: None, started_at: None, properties, output }
 }
 
 fn failed(cases: &[Case]) -> usize {
     cases.iter().filter(|case| case.fails).count()
 }
 
-fn suite(writer: &mut Writer<Vec<u8>>, run: &Run, cases: &[Case]) -> io::Result<()> {
-    let name = visible(&run.name);
-    let last = run.chart_data.as_ref().and_then(|chart_data| chart_data.over_time.edges_s.last());
+fn write_suite(writer: &mut Writer<Vec<u8>>, suite: &Suite) -> io::Result<()> {
+    let Suite { name, cases, duration_s, started_at, properties, output } = suite;
+    let name = visible(name);
     let mut attributes = vec![
         ("name", name.to_string()),
         ("tests", cases.len().to_string()),
@@ -63,29 +125,24 @@ fn suite(writer: &mut Writer<Vec<u8>>, run: &Run, cases: &[Case]) -> io::Result<
         ("errors", "0".to_owned()),
         ("skipped", "0".to_owned()),
     ];
-    attributes.extend(last.map(|seconds| ("time", format!("{seconds:.3}"))));
-    attributes.extend(run.test_setup.started_at.clone().map(|started| ("timestamp", started)));
+    attributes.extend(duration_s.map(|seconds| ("time", format!("{seconds:.3}"))));
+    attributes.extend(started_at.clone().map(|started| ("timestamp", started)));
     let attributes = attributes.iter().map(|(key, value)| (*key, value.as_str()));
     writer.create_element("testsuite").with_attributes(attributes).write_inner_content(|writer| {
-        properties(writer, run)?;
+        write_properties(writer, properties)?;
         cases.iter().try_for_each(|case| write_case(writer, &name, case))?;
-        writer.create_element("system-out").write_text_content(BytesText::new(&output(run))).map(|_| ())
+        writer.create_element("system-out").write_text_content(BytesText::new(output)).map(|_| ())
     })?;
     Ok(())
 }
 
-/// The setup of the run, if it is known.
-fn properties(writer: &mut Writer<Vec<u8>>, run: &Run) -> io::Result<()> {
-    let setup = &run.test_setup;
-    let seed = setup.seed.map(|seed| seed.to_string());
-    let all = [("target", &setup.target), ("seed", &seed), ("version", &setup.version)];
-    let known: Vec<(&str, &String)> =
-        all.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).collect();
-    if known.is_empty() {
+/// What was tested, if it is known.
+fn write_properties(writer: &mut Writer<Vec<u8>>, properties: &[(&str, String)]) -> io::Result<()> {
+    if properties.is_empty() {
         return Ok(());
     }
     writer.create_element("properties").write_inner_content(|writer| {
-        known.iter().try_for_each(|(name, value)| {
+        properties.iter().try_for_each(|(name, value)| {
             let attributes = [("name", *name), ("value", &*visible(value))];
             writer.create_element("property").with_attributes(attributes).write_empty().map(|_| ())
         })

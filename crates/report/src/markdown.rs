@@ -11,7 +11,8 @@ use crate::report::Report;
 /// Maximum number of lines of a part that are not folded, blank lines and the line that unfolds the rest among them.
 const LINES: usize = 15;
 
-/// The report as Markdown: a part for its runs (one run, or their comparison), for each sweep and for each site. Of each part at most 15
+/// The report as Markdown: a part for its runs (one run, or all side by side), for each sweep, each
+/// comparison and each site. Of each part at most 15
 /// lines are shown; the rest is in a `<details>` element.
 pub fn markdown(report: &Report) -> String {
     let runs = match &report.runs[..] {
@@ -20,8 +21,10 @@ pub fn markdown(report: &Report) -> String {
         _ => Some(parts::comparison(report)),
     };
     let sweeps = report.sweeps.iter().map(parts::sweep);
+    let comparisons = report.comparisons.iter().map(parts::two);
     let sites = report.sites.iter().map(parts::site);
-    let texts: Vec<String> = runs.into_iter().chain(sweeps).chain(sites).map(|part| part.text()).collect();
+    let texts: Vec<String> =
+        runs.into_iter().chain(sweeps).chain(comparisons).chain(sites).map(|part| part.text()).collect();
     texts.join("\n")
 }
 

@@ -1,6 +1,7 @@
 //! The report: the JSON document `offered.report/1`.
 
 use offered_events::document::{Document, Schema};
+use offered_experiment::document::compare::Document as Comparison;
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_logs::document::LogAnalysis as Site;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::difference::{Difference, differences};
 use crate::run::Run;
 
-/// Runs, sweeps and sites, with every number of the page.
+/// Runs, sweeps, comparisons and sites, with every number of the page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
@@ -23,6 +24,9 @@ pub struct Report {
     pub differences: Vec<Difference>,
     /// The sweeps.
     pub sweeps: Vec<Sweep>,
+    /// Comparisons of two targets or workloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub comparisons: Vec<Comparison>,
     /// The sites, from their access logs.
     pub sites: Vec<Site>,
 }
@@ -35,6 +39,7 @@ impl Report {
     /// A report of these runs.
     pub fn new(runs: Vec<Run>) -> Self {
         let differences = differences(&runs);
-        Self { schema: Schema::new(), title: None, runs, differences, sweeps: Vec::new(), sites: Vec::new() }
+        let (sweeps, comparisons, sites) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schema: Schema::new(), title: None, runs, differences, sweeps, comparisons, sites }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod arrivals;
 mod attempts;
+pub(crate) mod compare;
 pub(crate) mod comparison;
 mod failed_exchanges;
 pub(crate) mod failures;
@@ -45,8 +46,9 @@ pub fn document(report: &Report) -> Document {
         }
     };
     sections.extend(others(report));
-    let (facts, conclusion) = match &report.runs[..] {
-        [run] => (summary::facts(run, &title(report)), Conclusion::of(run).headline),
+    let (facts, conclusion) = match (&report.runs[..], &report.comparisons[..]) {
+        ([run], _) => (summary::facts(run, &title(report)), Conclusion::of(run).headline),
+        ([], [one]) => (compare::facts(one), one.judgement().to_owned()),
         _ => (String::new(), String::new()),
     };
     Document::new(title(report), sections, SOURCE).with_subtitle(facts, conclusion)
@@ -106,10 +108,16 @@ fn warnings(run: &Run) -> Option<Section> {
     })
 }
 
-/// Sweeps and sites.
+/// Sweeps, comparisons and sites.
 fn others(report: &Report) -> impl Iterator<Item = Section> {
     let sweeps = report.sweeps.iter().enumerate().map(|(i, sweep)| sweep::section(sweep, i + 1));
-    sweeps.chain(report.sites.iter().enumerate().map(|(i, site)| site::section(site, i + 1)))
+    let comparisons = report.comparisons.iter().enumerate().map(|(i, one)| {
+        let section = compare::section(one, i + 1);
+        // Below its own title.
+        let title = if section.title == title(report) { String::new() } else { section.title };
+        Section { title, ..section }
+    });
+    sweeps.chain(comparisons).chain(report.sites.iter().enumerate().map(|(i, site)| site::section(site, i + 1)))
 }
 
 fn title(report: &Report) -> String {
@@ -121,11 +129,17 @@ fn title(report: &Report) -> String {
         1 => Some(format!("a {one}")),
         n => Some(format!("{n} {one}s")),
     };
-    match (&report.runs[..], &report.sweeps[..], &report.sites[..]) {
-        ([run], [], []) => run.name.clone(),
-        ([], [sweep], []) => sweep.workload.clone(),
-        (runs, sweeps, sites) => {
-            let counts = [(runs.len(), "run"), (sweeps.len(), "sweep"), (sites.len(), "site")];
+    match (&report.runs[..], &report.sweeps[..], &report.comparisons[..], &report.sites[..]) {
+        ([run], [], [], []) => run.name.clone(),
+        ([], [sweep], [], []) => sweep.workload.clone(),
+        ([], [], [one], []) => compare::title(one),
+        (runs, sweeps, comparisons, sites) => {
+            let counts = [
+                (runs.len(), "run"),
+                (sweeps.len(), "sweep"),
+                (comparisons.len(), "comparison"),
+                (sites.len(), "site"),
+            ];
             counts.into_iter().filter_map(|(n, one)| several(n, one)).collect::<Vec<_>>().join(", ")
         }
     }

@@ -24,8 +24,11 @@ pub struct OnTheWire {
     pub retries: u64,
     /// Objects of pages.
     pub objects: u64,
-    /// The sum of all.
+    /// The sum of all, without `messages`.
     pub total: u64,
+    /// Messages over WebSockets that were open already; access logs do not contain them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub messages: u64,
 }
 
 impl OnTheWire {
@@ -33,6 +36,10 @@ impl OnTheWire {
     pub fn add(&mut self, event: &Event) {
         // A request that was sent several times counts by its attempts.
         if !reached_the_wire(event) || event.is_request() && event.retries > 0 {
+            return;
+        }
+        if is_message(event) {
+            self.messages += 1;
             return;
         }
         let (redirects, resends) = (u64::from(event.redirects), u64::from(event.resends));
@@ -57,13 +64,16 @@ impl OnTheWire {
         Ok(Some(counts))
     }
 
-    /// `209 requests, 84 redirects: 293 on the wire`; `None` if each request was one on the wire.
+    /// `209 requests, 84 redirects: 293 on the wire`, and the number of messages; `None` if each request was one on the wire.
     pub fn text(&self) -> Option<String> {
-        let Self { requests, redirects, resends, retries, objects, total } = *self;
+        let Self { requests, redirects, resends, retries, objects, total, messages } = *self;
         let extra = [(redirects, "redirect"), (resends, "resend"), (retries, "retry"), (objects, "object")];
         let extra = extra.into_iter().filter(|(n, _)| *n > 0).map(|(n, name)| counted(n, name));
         let parts: Vec<String> = std::iter::once(counted(requests, "request")).chain(extra).collect();
-        (parts.len() > 1).then(|| format!("{}: {} on the wire", parts.join(", "), count(total)))
+        let total = if parts.len() > 1 { format!(": {}", count(total)) } else { String::new() };
+        let messages = (messages > 0).then(|| format!(", and {}", counted(messages, "WebSocket message")));
+        (parts.len() > 1 || messages.is_some())
+            .then(|| format!("{}{total} on the wire{}", parts.join(", "), messages.unwrap_or_default()))
     }
 }
 
@@ -77,6 +87,11 @@ fn is_zero(count: &u64) -> bool {
 fn counted(n: u64, name: &str) -> String {
     let several = if name == "retry" { "retries".to_owned() } else { format!("{name}s") };
     format!("{} {}", count(n), if n == 1 { name } else { &several })
+}
+
+/// Whether it was a message over a WebSocket that was open already.
+fn is_message(event: &Event) -> bool {
+    event.reused && (event.status == 101 || matches!(event.error, Some(Reason::ExpectTimeout(_))))
 }
 
 /// Whether a connection was open for the request, so that it was written.
@@ -118,7 +133,10 @@ mod tests {
         for event in &events {
             counts.add(event);
         }
-        assert_eq!(counts, OnTheWire { requests: 4, redirects: 2, resends: 3, retries: 0, objects: 2, total: 11 });
+        assert_eq!(
+            counts,
+            OnTheWire { requests: 4, redirects: 2, resends: 3, retries: 0, objects: 2, total: 11, messages: 0 }
+        );
         assert_eq!(counts.text().as_deref(), Some("4 requests, 2 redirects, 3 resends, 2 objects: 11 on the wire"));
         // Refused, then an error, then a response: two reached the server.
         let attempts = [(1, Outcome::Refused), (2, Outcome::HttpError), (3, Outcome::Ok)];
@@ -128,6 +146,14 @@ mod tests {
         }
         retried.add(&Event { retries: 2, ..ok.clone() });
         assert_eq!(retried, OnTheWire { requests: 0, retries: 2, total: 2, ..OnTheWire::default() });
+        let mut session = OnTheWire::default();
+        let late = Some(Reason::ExpectTimeout(Nanos::from_secs(1)));
+        let messages = [(101, false, None), (101, true, None), (0, true, late)];
+        for (status, reused, error) in messages {
+            session.add(&Event { status, reused, error, ..ok.clone() });
+        }
+        assert_eq!(session, OnTheWire { requests: 1, total: 1, messages: 2, ..OnTheWire::default() });
+        assert_eq!(session.text().as_deref(), Some("1 request on the wire, and 2 WebSocket messages"));
         let mut plain = OnTheWire::default();
         plain.add(&ok);
         assert_eq!(plain.text(), None);

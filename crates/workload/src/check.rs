@@ -458,14 +458,17 @@ impl Target {
 impl Request {
     /// The first part of a response that a check or an extraction needs and that responses of a database (or of another server) lack.
     fn unavailable_part(&self, of_database: bool) -> Option<&'static str> {
-        let place = |find: &Find| match find {
-            Find::Header(_) | Find::Matched { .. } => Some(("header", false)),
-            Find::Cookie(_) => Some(("cookie", false)),
-            Find::Url => Some(("url", false)),
-            Find::Css { .. } => Some(("css", false)),
-            Find::Column(_) => Some(("column", true)),
-            Find::Body | Find::Json(_) | Find::Regex { .. } => None,
-        };
+        fn place(find: &Find) -> Option<(&'static str, bool)> {
+            match find {
+                Find::Matched { of, .. } => place(of),
+                Find::Header(_) => Some(("header", false)),
+                Find::Cookie(_) => Some(("cookie", false)),
+                Find::Url => Some(("url", false)),
+                Find::Css { .. } => Some(("css", false)),
+                Find::Column(_) => Some(("column", true)),
+                Find::Body | Find::Json(_) | Find::Regex { .. } => None,
+            }
+        }
         let tested = self.checks.iter().filter_map(|check| match &check.test {
             Test::Text(find, _) => place(find),
             Test::Status(_) => Some(("status", false)),

@@ -308,9 +308,9 @@ pub enum Find {
     Cookie(String),
     /// The URL of the response, after redirects.
     Url,
-    /// A regular expression in a header, a cookie or the URL, and which of its groups (0: all of it).
+    /// A regular expression in the texts of another part, and which of its groups (0: all of it).
     Matched {
-        /// The header, cookie or URL.
+        /// The other part; not the body.
         of: Box<Find>,
         /// The expression.
         pattern: String,

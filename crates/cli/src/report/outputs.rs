@@ -6,7 +6,7 @@ use crate::failure::Failure;
 
 /// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// One HTML page with tables and charts
     Html,
     /// Markdown for a pull request: at most 15 lines, details folded
@@ -26,7 +26,7 @@ const EXTENSIONS: [(Format, &[&str]); 4] = [
 ];
 
 /// The files with their formats. `format` is that of the command line, which decides for a file without a known extension.
-pub(super) fn of(files: &[PathBuf], format: Option<Format>) -> Result<Vec<(&Path, Format)>, Failure> {
+pub(crate) fn of(files: &[PathBuf], format: Option<Format>) -> Result<Vec<(&Path, Format)>, Failure> {
     files.iter().map(|file| Ok((file.as_path(), of_file(file, format)?))).collect()
 }
 
@@ -50,7 +50,7 @@ fn of_file(file: &Path, format: Option<Format>) -> Result<Format, Failure> {
 }
 
 /// The format that the extension names.
-pub(super) fn by_extension(file: &Path) -> Option<Format> {
+pub(crate) fn by_extension(file: &Path) -> Option<Format> {
     let is = |known: &[&str]| known.iter().any(|known| has_extension(file, known));
     EXTENSIONS.iter().find(|(_, known)| is(known)).map(|(format, _)| *format)
 }

@@ -110,7 +110,8 @@ impl Comparison<'_> {
 
 fn side(name: String, rounds: &[Round]) -> Side {
     let sum = |of: fn(&Round) -> u64| rounds.iter().map(of).sum();
-    Side { name, ok: sum(|round| round.ok), failed: sum(|round| round.failed) }
+    let rounds_ms = rounds.iter().map(|round| round.statistics[0]).collect();
+    Side { name, ok: sum(|round| round.ok), failed: sum(|round| round.failed), rounds_ms }
 }
 
 /// The position of a statistic in the table: the mean, then percentiles, then the maximum.

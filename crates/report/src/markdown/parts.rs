@@ -1,6 +1,7 @@
 //! The parts of the Markdown text: a run, several runs, a sweep, a site.
 
 use offered_base::{count, short};
+use offered_experiment::document::compare::Document as Comparison;
 use offered_experiment::document::sweep::Document as Sweep;
 use offered_logs::document::LogAnalysis as Site;
 use offered_verify::{CheckResult, Validity, VisitStats};
@@ -12,7 +13,7 @@ use crate::document::{Block, Cell, Section, Status, Table, headings};
 use crate::format::{duration, percent, rate};
 use crate::report::Report;
 use crate::run::Run;
-use crate::sections::{self, arrivals, comparison, failures, responses, site, sweep, test_setup, verdict};
+use crate::sections::{self, arrivals, compare, comparison, failures, responses, site, sweep, test_setup, verdict};
 use crate::verdict_lines::{Subject, VerdictLine};
 
 /// A status as one character that every forge draws in colour.
@@ -36,12 +37,7 @@ pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
         // The table has the thresholds.
         line.status != Status::Passed && line.subject != Subject::Thresholds
     });
-    let warnings = match run.verdict.warnings.len() {
-        0 => String::new(),
-        1 => ", 1 warning".to_owned(),
-        n => format!(", {n} warnings"),
-    };
-    let summary = format!("Requests, failures, arrivals, generator{warnings}");
+    let summary = format!("Requests, failures, arrivals, generator{}", and_warnings(run.verdict.warnings.len()));
     let mut part = Part {
         heading: format!("{} {heading}", emoji(conclusion.status)),
         shown: vec![reasons.map(|line| reason(run, line)).collect(), vec![sentence(run)]],
@@ -57,6 +53,15 @@ pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
         part.shown.push(scenarios);
     }
     part
+}
+
+/// `, 2 warnings`; empty without any.
+fn and_warnings(number: usize) -> String {
+    match number {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        n => format!(", {n} warnings"),
+    }
 }
 
 /// A judgement with its reason and the fixes of the warnings that the reason names.
@@ -274,6 +279,22 @@ pub(super) fn sweep(of: &Sweep) -> Part {
         part.shown.push(lines);
     }
     part
+}
+
+/// A comparison of A and B: the statistics with the intervals of their changes.
+pub(super) fn two(of: &Comparison) -> Part {
+    let conclusion = match of.result.zip(of.limit_text()) {
+        Some((result, limit)) => format!("{}: {} ({limit})", result.text().to_uppercase(), of.conclusion),
+        None => of.conclusion.clone(),
+    };
+    let rounds = if of.has_baseline { "rounds of B" } else { "pairs of rounds" };
+    let sides = format!("A {} · B {} · {} {rounds}", code(&of.a.name), code(&of.b.name), of.rounds);
+    Part {
+        heading: format!("{} {}", emoji(compare::status(of)), plain(&conclusion)),
+        shown: vec![rows(&compare::table(of)), vec![sides]],
+        summary: format!("Rounds{}", and_warnings(of.warnings.len())),
+        folded: compare::notes(of).into_iter().map(Block::Paragraph).collect(),
+    }
 }
 
 /// A site: the recommended system model.

@@ -35,7 +35,7 @@ pub(super) enum Locator {
     Header(String),
     Cookie(String),
     Url,
-    /// A group of an expression in a header, a cookie or the URL.
+    /// A group of an expression in the texts of another part.
     Matched(Box<Self>, Regex, usize),
     Json(JsonQuery),
     Regex(Regex, usize),
@@ -185,7 +185,11 @@ impl Locator {
 
     /// Whether it reads the body.
     pub(super) fn reads_body(&self) -> bool {
-        !matches!(self, Self::Header(_) | Self::Cookie(_) | Self::Url | Self::Matched(..))
+        match self {
+            Self::Matched(of, ..) => of.reads_body(),
+            Self::Header(_) | Self::Cookie(_) | Self::Url => false,
+            Self::Body | Self::Json(_) | Self::Regex(..) | Self::Css(_) => true,
+        }
     }
 
     /// The texts found in this response, in order.
@@ -199,6 +203,9 @@ impl Locator {
             Self::Cookie(name) => Box::new(response.cookies(name)),
             Self::Url => Box::new(std::iter::once(Cow::Owned(response.origin.to_owned() + response.received.path))),
             Self::Matched(of, expression, group) => Box::new(of.texts(response).flat_map(move |text| {
+                if of.reads_body() && !response.has_time_to_search(expression, text.as_bytes()) {
+                    return Vec::new().into_iter().map(Cow::Owned);
+                }
                 let found = expression.captures_iter(text.as_bytes()).filter_map(|captures| captures.get(*group));
                 let found = found.map(|found| String::from_utf8_lossy(found.as_bytes()).into_owned());
                 found.collect::<Vec<_>>().into_iter().map(Cow::Owned)

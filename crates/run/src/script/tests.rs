@@ -336,6 +336,9 @@ fn values_are_extracted_from_all_parts() {
         ("css = \"input[name=csrf]\", attribute = \"value\"", &html, "/a&b"),
         ("css = \"div > a.logout\", attribute = \"href\"", &html, "//out?x=1&y=2"),
         ("css = \"div a\"", &html, "/Bye"),
+        ("json = \"$.token\", regex = 't(\\d)'", &json, "/1"),
+        ("json = \"$.items[*].id\", regex = '[4-9]'", &json, "/4"),
+        ("css = \"div > a.logout\", attribute = \"href\", regex = 'x=(\\d)&'", &html, "/1"),
         ("json = \"$.none\", default = \"d\"", &json, "/d"),
         ("json = \"$.none\", nth = \"random\", default = \"d\"", &json, "/d"),
     ] {
@@ -347,6 +350,7 @@ fn values_are_extracted_from_all_parts() {
         ("json = \"$.a\"", &html),
         ("css = \"b\"", &html),
         ("regex = 'zz'", &json),
+        ("json = \"$.token\", regex = 'zz'", &json),
         ("header = \"X\"", &json),
     ] {
         let (result, rendered) = evaluate(&format!("extract = [{{ name = \"t\", {extract} }}]"), 200, response);

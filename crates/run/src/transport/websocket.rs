@@ -312,6 +312,12 @@ impl SocketHandler<Vec<Completion>> for WebSocket {
     }
 
     fn on_connect_timeout(&mut self, key: usize, reason: Failure, completions: &mut Vec<Completion>) {
+        let reason = match (&self.connections[key].state, reason) {
+            (State::Handshake(_), (outcome, Reason::ConnectTimeout(within))) => {
+                (outcome, format!("no response to the WebSocket handshake within {within} (connect_timeout)").into())
+            }
+            (_, reason) => reason,
+        };
         self.fail(key, reason, completions);
     }
 

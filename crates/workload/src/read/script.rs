@@ -190,7 +190,7 @@ fn which(table: &Table<'_>, kinds: &[&'static str]) -> Result<Which, Mistake> {
     }
 }
 
-/// The key of a table that names the examined part of the response: one of `kinds`. `regex` beside a header, cookie or URL searches in it.
+/// The key of a table that names the examined part of the response: one of `kinds`. `regex` beside another part searches in its text.
 fn part<'a>(table: &Table<'a>, kinds: &[&'static str], example: &str) -> Result<(&'static str, Value<'a>), Mistake> {
     let is_searched = shape::SEARCHED.iter().any(|key| table.get(key).is_some());
     let kinds: Vec<&'static str> = kinds.iter().copied().filter(|kind| !(is_searched && *kind == "regex")).collect();
@@ -213,11 +213,11 @@ fn find(table: &Table<'_>, kind: &str, value: &Value<'_>) -> Result<Find, Mistak
         Ok::<_, Mistake>((pattern, group))
     };
     let of = match kind {
-        "json" => return Ok(Find::Json(value.text()?.to_owned())),
-        "column" => return Ok(Find::Column(value.text()?.to_owned())),
+        "json" => Find::Json(value.text()?.to_owned()),
+        "column" => Find::Column(value.text()?.to_owned()),
         "css" => {
             let attribute = table.get("attribute").map(|name| name.text().map(str::to_owned)).transpose()?;
-            return Ok(Find::Css { selector: value.text()?.to_owned(), attribute });
+            Find::Css { selector: value.text()?.to_owned(), attribute }
         }
         "regex" => {
             let (pattern, group) = regex(value.clone())?;

@@ -52,6 +52,7 @@ extract = [
   { name = "all", regex = 'next=(?:\d+)', nth = "random", keep = true },
   { name = "csrf", css = "input[name=csrf]", attribute = "value" },
   { name = "place", header = "Location" },
+  { name = "file", json = "$.uri", regex = 'mxc://(.*)' },
 ]
 check = [
   { status = 200 }, { status = [200, 302] }, { status = "2xx" },
@@ -128,6 +129,8 @@ fn every_key_of_a_script_is_read() {
     assert_eq!(finds[1], &Find::Regex { pattern: r"next=(\d+)".to_owned(), group: 1 });
     assert_eq!(finds[2], &Find::Regex { pattern: r"next=(?:\d+)".to_owned(), group: 0 });
     assert_eq!(finds[3], &Find::Css { selector: "input[name=csrf]".to_owned(), attribute: Some("value".to_owned()) });
+    let of = Box::new(Find::Json("$.uri".to_owned()));
+    assert_eq!(finds[5], &Find::Matched { of, pattern: "mxc://(.*)".to_owned(), group: 1 });
     let message: Vec<(Which, &IfMissing)> = login.extract.iter().map(|e| (e.which.clone(), &e.if_missing)).collect();
     assert_eq!(message[0], (Which::Nth(1), &IfMissing::Fail));
     assert_eq!(message[1], (Which::Nth(2), &IfMissing::Default("0".to_owned())));

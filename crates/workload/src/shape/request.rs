@@ -166,7 +166,7 @@ pub(crate) static PART: Shape = shape(
 
 const JSON: Key = key("json", Text, "JSONPath (RFC 9535), such as $.token.");
 const REGEX: Key =
-    key("regex", Text, "Regular expression, for the body, or for the header, cookie or url given with it.");
+    key("regex", Text, "Regular expression, for the body, or for the text that the other part given with it finds.");
 const GROUP: Key = key("group", Whole(0, MAX_WHOLE), "With regex: number of the group. Default 1.");
 const HEADER: Key = key("header", Text, "Header name.");
 const CSS: Key = key("css", Text, "CSS selector, such as input[name=csrf].");
@@ -229,7 +229,7 @@ pub(crate) static METRIC: Shape = shape(
 /// The parts of a response that can be extracted. `regex` can be combined with those of [`SEARCHED`].
 pub(crate) static EXTRACTED: [&str; 7] = ["json", "regex", "header", "css", "column", "cookie", "url"];
 /// The parts of a response that can be searched by `regex`; without one of them it searches the body.
-pub(crate) static SEARCHED: [&str; 3] = ["header", "cookie", "url"];
+pub(crate) static SEARCHED: [&str; 6] = ["json", "header", "css", "column", "cookie", "url"];
 /// What a check examines, likewise.
 pub(crate) static CHECKED: [&str; 13] =
     ["status", "header", "body", "json", "regex", "css", "column", "cookie", "url", "size", "rows", "time", "sha256"];
