@@ -157,8 +157,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     })
 }
 
-/// The directory of the rounds, and the files of the result with their formats; an error if one cannot be written, before the work begins.
-fn outputs(args: &Args) -> Result<(Option<&Path>, Vec<(&Path, Format)>), Failure> {
+/// The directory of the rounds, and the files of the result with their formats.
+type Outputs<'a> = (Option<&'a Path>, Vec<(&'a Path, Format)>);
+
+/// What `--output` names; an error if it cannot be written, before the work begins.
+fn outputs(args: &Args) -> Result<Outputs<'_>, Failure> {
     let (mut directories, mut reports) = (Vec::new(), Vec::new());
     for path in &args.output {
         match by_extension(path) {

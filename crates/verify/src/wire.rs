@@ -26,7 +26,7 @@ pub struct OnTheWire {
     pub objects: u64,
     /// The sum of all, without `messages`.
     pub total: u64,
-    /// Messages over WebSockets that were open already; access logs do not contain them.
+    /// Messages over a WebSocket that was open already; access logs do not contain them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub messages: u64,
 }
