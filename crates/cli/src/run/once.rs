@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use offered_events::{Outcome, RunId};
+use offered_events::{Exchange, Outcome, RunId};
 use offered_experiment::trace_sessions;
-use offered_workload::Workload;
+use offered_workload::{Request, Target, Workload};
 
 use super::exchange::ExchangeText;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::out;
+use crate::output::{out, status};
 use crate::signals;
 
 /// Flags that show single exchanges.
@@ -37,15 +37,45 @@ impl OnceFlags {
     }
 }
 
+/// The request of an exchange and its target.
+fn request_of<'a>(workload: &'a Workload, exchange: &Exchange) -> Option<(&'a Request, &'a Target)> {
+    let request = workload.requests().iter().find(|request| request.name() == exchange.request)?;
+    Some((request, workload.target_of(request)?))
+}
+
+/// What a redirect that fails a check needs, if it was not followed.
+fn redirect_hint(workload: &Workload, exchange: &Exchange) -> Option<String> {
+    let (request, target) = request_of(workload, exchange)?;
+    let is_wrong = !exchange.failed_checks.is_empty() && (300..400).contains(&exchange.status);
+    (is_wrong && request.redirects_to(target) == 0)
+        .then(|| format!("`{}` was redirected; to follow redirects, add `redirects = 5` to [target]", exchange.request))
+}
+
+/// What cookies need, if the response sets one.
+fn cookie_hint(workload: &Workload, exchange: &Exchange) -> Option<String> {
+    let (_, target) = request_of(workload, exchange)?;
+    let sets = |line: &String| line.to_ascii_lowercase().starts_with("set-cookie:");
+    let is_set = exchange.received.as_ref().is_some_and(|received| received.head.iter().any(sets));
+    (is_set && !target.cookies() && workload.requests().len() > 1).then(|| {
+        "the server sets cookies, which are not kept; to keep them, add `cookies = true` to [target]".to_owned()
+    })
+}
+
 /// Sends `sessions` sessions one after another; prints exchanges in full if `whole`, else cut to a screenful.
 pub(super) fn run(workload: &Workload, run: &RunId, sessions: u64, whole: bool) -> Result<Exit, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     signals::stop(&stop)?;
+    let mut hints: Vec<String> = Vec::new();
     let events = trace_sessions(workload, run, sessions, stop, |exchange| {
         out!("{}", ExchangeText { exchange: &exchange, whole });
+        let new = [redirect_hint(workload, &exchange), cookie_hint(workload, &exchange)].into_iter().flatten();
+        hints.extend(new.filter(|hint| !hints.contains(hint)).collect::<Vec<_>>());
     })?;
     let failed = events.iter().filter(|event| event.outcome != Outcome::Ok).count();
     let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     out!("{} of {}: {failed} failed", plural(events.len(), "request"), plural(sessions as usize, "session"));
+    for hint in hints {
+        status!("note: {hint}");
+    }
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }

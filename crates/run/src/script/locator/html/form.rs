@@ -7,6 +7,9 @@ use super::{ParsedResponse, selector};
 use crate::script::origin::Location;
 use crate::script::served_form::{Control, Enctype, Form};
 
+/// Maximum number of forms that a reason names.
+const FORMS: usize = 5;
+
 /// Finds a form, by itself or by one of its buttons.
 #[derive(Debug)]
 pub(in crate::script) struct FormQuery(Selector);
@@ -25,7 +28,7 @@ impl FormQuery {
     pub(in crate::script) fn read(&self, response: &ParsedResponse<'_>) -> Result<Form, String> {
         let html = response.html.html(response);
         let html = html.ok_or_else(|| response.incomplete().unwrap_or("the response cannot be read").to_owned())?;
-        let none = || "no element of the page matches it".to_owned();
+        let none = || format!("no element of the page matches it; the page has {}", forms(html));
         let found = elements(html).find(|element| self.0.matches(element)).ok_or_else(none)?;
         let (form, button) = match is(found, "form") {
             true => (found, None),
@@ -73,6 +76,27 @@ impl FormQuery {
             page: Location { target: response.received.target, path: response.received.path.to_owned() },
         })
     }
+}
+
+/// The forms of a page, as selectors of different ones.
+fn forms(html: &Html) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace(['"', '\\'], "?"));
+    let selector = |form: ElementRef<'_>| {
+        let given = |name: &str| form.attr(name).filter(|text| !text.is_empty());
+        if let Some(id) = given("id") {
+            return format!("form[id={}]", quoted(id));
+        }
+        // The query of an action may differ between pages.
+        let action = given("action").and_then(|action| action.split('?').next()).unwrap_or_default();
+        given("name")
+            .map_or_else(|| format!("form[action^={}]", quoted(action)), |name| format!("form[name={}]", quoted(name)))
+    };
+    let mut all: Vec<String> = elements(html).filter(|element| is(*element, "form")).map(selector).collect();
+    all.sort();
+    all.dedup();
+    let more = if all.len() > FORMS { ", ..." } else { "" };
+    all.truncate(FORMS);
+    if all.is_empty() { "no form".to_owned() } else { format!("{}{more}", all.join(", ")) }
 }
 
 fn elements(html: &Html) -> impl Iterator<Item = ElementRef<'_>> {
