@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.simulate {
         signals::stop(&stop)?;
     }
-    let result = search.run(&stop, &mut Stderr { quiet: args.quiet })?;
+    let result = search.run(&stop, &mut Stderr::new(args.quiet))?;
     if args.json {
         json(&result);
     } else {
