@@ -167,6 +167,8 @@ fn models_without_a_formula_are_reported_as_such() {
         (format!("closed = {{ users = 1000, {think} }}"), format!("{H2}\ndiscipline = \"ps\""), 0.7, Some(33.080_632)),
         (format!("closed = {{ users = 100, {think} }}"), format!("{H2}\ndiscipline = \"srpt\""), 0.7, None),
         ("closed = { users = 100, think = { constant = \"1s\" } }".into(), H2.into(), 0.7, None),
+        // By the formula of Takacs, in a separate program.
+        (format!("closed = {{ users = 100, {think} }}"), mm.replace("exponential", "constant"), 0.9, Some(44.041_561)),
         ("partly_open = { rate = \"1/s\", stay = 0.75 }".into(), format!("{H2}\ndiscipline = \"ps\""), 0.6, Some(25.0)),
         ("partly_open = { rate = \"1/s\", stay = 0.9 }".into(), H2.into(), 0.9, Some(131.5)),
         (format!("partly_open = {{ rate = \"1/s\", stay = 0.75, {think} }}"), H2.into(), 0.6, Some(38.138_764)),

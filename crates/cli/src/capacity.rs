@@ -5,7 +5,7 @@ mod text;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use offered_experiment::capacity::{Along, Search, TRIALS};
+use offered_experiment::capacity::{Along, MIN_TRIALS, Search};
 use offered_workload::Objective;
 
 use crate::exit::Exit;
@@ -19,9 +19,9 @@ const AFTER: &str = "\
 Every trial is a run (or a simulation) of the workload with its own seed. The
 search starts at the workload's rate or number of users. It doubles or halves
 until the objective is met at one value and missed at another, then bisects.
-Each value takes three to ten trials, until the 95 % interval of every figure
-lies on one side of its limit. The result is an interval: the objective was met
-at its low end and missed at its high end.
+Each value takes three to ten runs, or three to 48 simulations, until the
+interval of every figure lies on one side of its limit. The result is an
+interval: the objective was met at its low end and missed at its high end.
 
 Examples:
   offered capacity w.toml --vary rate --slo 'p99 < 250ms, errors < 0.1%'
@@ -49,9 +49,9 @@ pub(crate) struct Args {
     /// Stop when the interval is narrower than this share of its value
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::simulate::percent)]
     precision: f64,
-    /// Maximum number of trials
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one_value)]
-    trials: usize,
+    /// Maximum number of trials [default: 100, or 1000 simulations]
+    #[arg(long, value_name = "N", value_parser = at_least_one_value)]
+    trials: Option<usize>,
     #[command(flatten)]
     flags: WorkloadFlags,
     /// Print one JSON document (schema offered.capacity/1)
@@ -71,13 +71,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         objective: &args.slo,
         simulated: args.simulate,
         precision: args.precision,
-        trials: args.trials,
+        trials: args.trials.unwrap_or(if args.simulate { 1000 } else { 100 }),
     };
     let stop = Arc::default();
     if !args.simulate {
         signals::stop(&stop)?;
     }
-    let result = search.run(&stop, &mut Stderr { quiet: args.quiet })?;
+    let result = search.run(&stop, &mut Stderr::new(args.quiet))?;
     if args.json {
         json(&result);
     } else {
@@ -88,6 +88,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// A number of trials that suffices for one value at least.
 fn at_least_one_value(text: &str) -> Result<usize, String> {
-    let enough = text.parse().ok().filter(|trials| *trials >= TRIALS.0);
-    enough.ok_or_else(|| format!("`{text}` is not enough trials; one value takes at least {}", TRIALS.0))
+    let enough = text.parse().ok().filter(|trials| *trials >= MIN_TRIALS);
+    enough.ok_or_else(|| format!("`{text}` is not enough trials; one value takes at least {MIN_TRIALS}"))
 }

@@ -132,7 +132,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if !args.simulate {
         signals::stop(&stop)?;
     }
-    let document = comparison.run(&stop, &mut Stderr { quiet: args.quiet })?;
+    let document = comparison.run(&stop, &mut Stderr::new(args.quiet))?;
     if args.result_files.prints_json() {
         json(&document);
     } else {

@@ -8,7 +8,6 @@ use std::sync::Mutex;
 
 use offered_experiment::document::simulate::{Document, Simulated};
 use offered_experiment::{Point, VariedField, parallel, points, simulation};
-use offered_schedule::Sessions;
 use offered_simulate::Stop;
 
 use crate::csv;
@@ -16,6 +15,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::messages;
 use crate::output::{json, out, status};
+use crate::progress::SearchLine;
 use crate::trust::FilesFlag;
 use crate::workload_file;
 
@@ -126,31 +126,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The results of all points; shows a status line on a terminal while the think time for a load is searched.
+/// The results of all points. While the think time for a load is searched, a line on the terminal shows the trials.
 fn simulated(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
-    let searches = points.iter().any(|point| searches_load(args, point)) && std::io::stderr().is_terminal();
-    if searches {
-        status!(no newline: "searching the think time for the load ...");
-    }
-    let results = match (&args.output, points) {
-        (Some(out), [point, ..]) => {
-            simulation::simulate_point_into(point, args.load, stop, out).map(|one| vec![Ok(one)]).map_err(Failure::from)
-        }
-        (None, [point]) => {
-            simulation::simulate_point(point, args.load, stop).map(|one| vec![Ok(one)]).map_err(Failure::from)
-        }
-        _ => all(points, args, stop),
+    let [point] = points else { return all(points, args, stop) };
+    let mut line = SearchLine::default();
+    let progress = &mut |trial| line.show("", trial);
+    let result = match &args.output {
+        Some(out) => simulation::simulate_point_into(point, args.load, stop, out, progress),
+        None => simulation::simulate_point(point, args.load, stop, progress),
     };
-    if searches {
-        status!(no newline: "\r\u{1b}[K");
-    }
-    results
-}
-
-/// Whether simulations search the think time of closed users for the load of this point, which takes seconds.
-fn searches_load(args: &Args, point: &Point) -> bool {
-    let closed = matches!(point.workload.sessions(), Sessions::Closed(_));
-    closed && (point.load.is_some() || args.load.is_some())
+    Ok(vec![Ok(result?)])
 }
 
 /// Simulates all points in parallel. Each depends only on its workload, so order and number of threads do not matter.

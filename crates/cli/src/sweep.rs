@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else if let Some(copy) = at.copy() {
         object_store::delete_on_signal(copy)?;
     }
-    let swept = match sweep.run(&stop, &mut Stderr { quiet: args.quiet }) {
+    let swept = match sweep.run(&stop, &mut Stderr::new(args.quiet)) {
         Ok(SweepOutcome::Complete(swept)) => swept,
         Err(why) => {
             if why.leaves_recording() {

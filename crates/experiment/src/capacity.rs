@@ -1,8 +1,8 @@
 //! The search for the largest rate or number of users that meets an objective.
 //!
 //! The search doubles or halves the first value until the objective passes at one value and fails at another, and then bisects. Every
-//! trial is a run (or a simulation) with its own seed. At each value there are three to ten trials, until the 95 % interval of every
-//! metric is on one side of its bound.
+//! trial is a run (or a simulation) with its own seed. At each value there are three to ten runs, or three to 48 simulations, until the
+//! interval of every metric is on one side of its bound.
 
 mod search;
 mod trial;
@@ -24,8 +24,8 @@ use crate::{Error, Field, Number, Progress, ProgressObserver, RunPlan, Unit, Wor
 use search::Range;
 use trial::{InvalidTrial, Trial};
 
-/// Minimum and maximum number of trials at a value.
-pub const TRIALS: (usize, usize) = (3, 10);
+/// Minimum number of trials at a value.
+pub const MIN_TRIALS: usize = 3;
 
 /// The field along which to search, and the first value.
 #[derive(Clone, Debug, PartialEq)]
@@ -204,12 +204,12 @@ enum ValueOutcome {
 impl Trials<'_> {
     /// Runs trials at `value` until the objective is decided, or the maximum is reached.
     fn try_value(&mut self, value: f64) -> Result<ValueOutcome, Error> {
-        let (least, most) = TRIALS;
+        let looks = if self.search.simulated { &search::SIMULATED } else { &search::RUN };
         let field = &self.search.along.field;
         let mut trials: Vec<Vec<f64>> = Vec::new();
         let mut said = ObjectiveResult::Undecided;
         let mut had_invalid = false;
-        while trials.len() < most && (trials.len() < least || said == ObjectiveResult::Undecided) {
+        while trials.len() < looks.last() && said == ObjectiveResult::Undecided {
             if self.left == 0 {
                 return Ok(ValueOutcome::NoTrialsLeft);
             }
@@ -234,14 +234,14 @@ impl Trials<'_> {
                 Trial::Metrics { metrics, warning } => {
                     self.warning = warning.or(self.warning.take());
                     trials.push(metrics);
-                    if trials.len() >= least {
-                        said = search::evaluate(self.search.objective, &search::means(&trials));
+                    if looks.includes(trials.len()) {
+                        said = search::evaluate(self.search.objective, &looks.means(&trials));
                     }
                 }
             }
         }
         self.observer.on_progress(Progress::Tried { field, value, trials: trials.len(), result: said });
-        let metrics = search::means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
+        let metrics = looks.means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
         self.points.push(Point { value, trials: trials.len(), metrics, result: said });
         Ok(ValueOutcome::Result(said))
     }

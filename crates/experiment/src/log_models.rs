@@ -137,7 +137,7 @@ impl SiteModels {
         let duration = skip_first + Nanos::from_secs(3600);
         let workload = Workload::new(Draft { server, skip_first, ..Draft::new(sessions, duration) })?;
         match model {
-            System::Closed => at_equal_load(&workload, self.load, LOAD_TOLERANCE),
+            System::Closed => at_equal_load(&workload, self.load, LOAD_TOLERANCE, &mut |_| ()),
             System::Open | System::PartlyOpen => Ok(workload),
         }
     }

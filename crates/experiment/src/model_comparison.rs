@@ -96,7 +96,7 @@ pub fn cells<'a>(models: &'a [Model], loads: &[f64], jobs: u64) -> Result<Vec<Ce
 fn cell(model: &Model, load: f64, jobs: u64) -> Result<Cell<'_>, Error> {
     let found = match analyse(&model.workload, Some(load)) {
         Ok(answer) if answer.steady_state.as_ref().is_some_and(|known| !known.is_approximation) => Found::Known(answer),
-        Ok(answer) => match at_load(&model.workload, load, DEFAULT_TOLERANCE)
+        Ok(answer) => match at_load(&model.workload, load, DEFAULT_TOLERANCE, &mut |_| ())
             .and_then(|at| simulate(&at, Stop::Jobs(jobs), None))
         {
             Ok(simulated) => Found::Simulated(answer, Box::new(simulated)),

@@ -1,6 +1,7 @@
 //! Progress of sweeps and searches.
 
 use offered_base::Nanos;
+use offered_simulate::load::LoadTrial;
 
 use crate::document::capacity::ObjectiveResult;
 use crate::{CopyProgress, Field, LiveView, ResourceShortfall};
@@ -42,6 +43,13 @@ pub enum Progress<'a> {
         shortfall: &'a ResourceShortfall,
         /// The number of other runs with a shortfall of the same kind.
         others: usize,
+    },
+    /// A trial of the search for the think time of a cell with a load has finished.
+    LoadTrial {
+        /// The name of the cell.
+        name: &'a str,
+        /// The trial.
+        trial: LoadTrial,
     },
     /// A cell starts.
     Cell {

@@ -5,7 +5,7 @@ use std::path::Path;
 use offered_base::InvalidValue;
 use offered_plan::analytic::{self, System};
 use offered_schedule::Sessions;
-use offered_simulate::load::{DEFAULT_TOLERANCE, at_load};
+use offered_simulate::load::{DEFAULT_TOLERANCE, LoadTrial, at_load};
 use offered_simulate::{SimulationResult, Stop, simulate};
 use offered_workload::Workload;
 
@@ -19,22 +19,28 @@ use crate::{Error, Point, WorkloadSource};
 /// # Errors
 /// The workload cannot be simulated.
 pub fn simulate_cell(point: &Point, load: Option<f64>, stop: Stop) -> Result<Simulated, Error> {
-    match simulate_point(point, load, stop) {
+    match simulate_point(point, load, stop, &mut |_| ()) {
         Ok(result) => Ok(Ok(result)),
         Err(error) => error.unmeasurable().cloned().map(Err).ok_or(error),
     }
 }
 
-/// Simulates `point`, at `load` unless the point has its own load.
+/// Simulates `point`, at `load` unless the point has its own load. `progress` receives the trials of a search for the load.
 ///
 /// # Errors
 /// The workload cannot be simulated.
-pub fn simulate_point(point: &Point, load: Option<f64>, stop: Stop) -> Result<SimulationResult, Error> {
-    let answer = workload_at_load(point, load).and_then(|workload| Ok(simulate(&workload, stop, None)?));
+pub fn simulate_point(
+    point: &Point,
+    load: Option<f64>,
+    stop: Stop,
+    progress: &mut dyn FnMut(LoadTrial),
+) -> Result<SimulationResult, Error> {
+    let answer = workload_at_load(point, load, progress).and_then(|workload| Ok(simulate(&workload, stop, None)?));
     answer.map_err(Error::at(point.name()))
 }
 
-/// Simulates `point`, and records every request as an event in the new run directory `out`.
+/// Simulates `point`, and records every request as an event in the new run directory `out`. `progress` receives the trials of a search for the
+/// load.
 ///
 /// # Errors
 /// `out` cannot be created or written, or the workload cannot be simulated.
@@ -43,20 +49,25 @@ pub fn simulate_point_into(
     load: Option<f64>,
     stop: Stop,
     out: &Path,
+    progress: &mut dyn FnMut(LoadTrial),
 ) -> Result<SimulationResult, Error> {
-    simulate_into(&point.text, &workload_at_load(point, load)?, load, stop, out)
+    simulate_into(&point.text, &workload_at_load(point, load, progress)?, load, stop, out)
 }
 
 /// The point with the rate or think time of its load in its text, so that it can be run. The load is that of the modelled server.
 ///
 /// # Errors
 /// The workload has no server, or cannot have the load.
-pub(crate) fn with_load(input: &WorkloadSource, point: Point) -> Result<Point, Error> {
+pub(crate) fn with_load(
+    input: &WorkloadSource,
+    point: Point,
+    progress: &mut dyn FnMut(LoadTrial),
+) -> Result<Point, Error> {
     if point.load.is_none() {
         return Ok(point);
     }
     let name = point.name();
-    let text = workload_at_load(&point, None).and_then(|at| {
+    let text = workload_at_load(&point, None, progress).and_then(|at| {
         let text = with_load_of(&point.text, &at).map_err(InvalidValue::new)?;
         Ok(input.parse_with_files(&text)?)
     });
@@ -65,9 +76,9 @@ pub(crate) fn with_load(input: &WorkloadSource, point: Point) -> Result<Point, E
 }
 
 /// The workload of a point at its load.
-fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, Error> {
+fn workload_at_load(point: &Point, load: Option<f64>, progress: &mut dyn FnMut(LoadTrial)) -> Result<Workload, Error> {
     match point.load.or(load) {
-        Some(load) => at_equal_load(&point.workload, load, DEFAULT_TOLERANCE),
+        Some(load) => at_equal_load(&point.workload, load, DEFAULT_TOLERANCE, progress),
         None => Ok(point.workload.clone()),
     }
 }
@@ -77,7 +88,12 @@ fn workload_at_load(point: &Point, load: Option<f64>) -> Result<Workload, Error>
 ///
 /// # Errors
 /// The workload cannot have this load.
-pub(crate) fn at_equal_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
+pub(crate) fn at_equal_load(
+    workload: &Workload,
+    load: f64,
+    tolerance: f64,
+    progress: &mut dyn FnMut(LoadTrial),
+) -> Result<Workload, Error> {
     let by_flows = workload.flows().is_some_and(|flows| flows.thinks());
     if let Sessions::Closed(closed) = workload.sessions()
         && closed.mean_think() > 0.0
@@ -86,7 +102,7 @@ pub(crate) fn at_equal_load(workload: &Workload, load: f64, tolerance: f64) -> R
     {
         return Ok(workload.clone().with_sessions(Sessions::Closed(closed.with_mean_think(think)?))?);
     }
-    Ok(at_load(workload, load, tolerance)?)
+    Ok(at_load(workload, load, tolerance, progress)?)
 }
 
 /// The system with this load, if there is a formula.

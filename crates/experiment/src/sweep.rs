@@ -84,7 +84,10 @@ impl Sweep<'_> {
     /// # Errors
     /// A field cannot have a value, the directory holds something else, or a run or simulation fails.
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<SweepOutcome, Error> {
-        let points = points(self.input, self.varied)?.into_iter().map(|point| with_load(self.input, point));
+        let points = points(self.input, self.varied)?.into_iter().map(|point| {
+            let name = point.name();
+            with_load(self.input, point, &mut |trial| observer.on_progress(Progress::LoadTrial { name: &name, trial }))
+        });
         let (points, out) = (points.collect::<Result<Vec<_>, _>>()?, self.at.path());
         let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
         check_directories_differ(&cells)?;

@@ -280,7 +280,7 @@ mod tests {
             let text = format!("duration = \"1s\"\narrivals.{arrivals}\n{server}\n");
             let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
             let point = points(&input, &["load=0.7".parse().unwrap()]).unwrap().remove(0);
-            let point = crate::simulation::with_load(&input, point).unwrap();
+            let point = crate::simulation::with_load(&input, point, &mut |_| ()).unwrap();
             assert!(point.load.is_none() && point.text.contains(found), "{}", point.text);
         }
     }

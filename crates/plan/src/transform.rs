@@ -47,6 +47,34 @@ impl Laplace {
         self.0.iter().map(|(share, part)| part.at(s) * *share).sum()
     }
 
+    /// E[e^(-i s S)] for i = 1 to `count`, for a real s > 0.
+    pub(crate) fn at_multiples(&self, s: f64, count: usize) -> Vec<f64> {
+        let mut values = vec![0.0; count];
+        for (share, part) in &self.0 {
+            match part {
+                // Powers are faster than exponentials.
+                Part::Points(points) => {
+                    for (probability, size) in points {
+                        let (factor, mut power) = (libm::exp(-s * size), share * probability);
+                        for value in &mut values {
+                            power *= factor;
+                            if power < 1e-300 {
+                                break;
+                            }
+                            *value += power;
+                        }
+                    }
+                }
+                _ => {
+                    for (i, value) in (1u32..).zip(&mut values) {
+                        *value += share * part.at(Complex64::new(f64::from(i) * s, 0.0)).re;
+                    }
+                }
+            }
+        }
+        values
+    }
+
     /// Whether [`busy_period`] takes reasonable time.
     pub(crate) fn is_quick(&self) -> bool {
         self.0.iter().all(|(_, part)| !matches!(part, Part::Points(points) if points.len() > MAX_BUSY_POINTS))

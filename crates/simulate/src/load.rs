@@ -17,14 +17,32 @@ use crate::modelled_server::ModelledServer;
 use crate::result::Stop;
 use crate::simulation::{offered_load, simulate, times};
 
-/// Minimum jobs per trial of the search. Near the solution, trials grow by up to a factor of five until the load is
-/// precise enough.
-const MIN_TRIAL_JOBS: u64 = 40_000;
-/// Maximum jobs per trial of the search.
+/// Requests in the first trials of the search. Later trials grow until the load is precise enough.
+const MIN_TRIAL_JOBS: u64 = 4_000;
+/// Maximum requests per trial of the search.
 const MAX_TRIAL_JOBS: u64 = 25_000_000;
+/// Maximum ratio of the lengths of two trials that follow each other.
+const MAX_GROWTH: f64 = 8.0;
+/// Excess of a trial, in half-widths of its load, that one Newton step corrects.
+const CORRECTABLE: f64 = 2.0;
 
 /// Default relative half-width of the load of a closed system.
-pub const DEFAULT_TOLERANCE: f64 = 1e-3;
+pub const DEFAULT_TOLERANCE: f64 = 2e-3;
+
+/// A trial of the search for a think time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LoadTrial {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its requests.
+    pub requests: u64,
+    /// Its mean think time, seconds.
+    pub think_s: f64,
+    /// The load that it had.
+    pub load: f64,
+    /// Half the 95 % interval of the load.
+    pub half_width: f64,
+}
 
 /// Returns `workload` with its arrival rate, session rate or mean think time changed so that the load is `load`.
 ///
@@ -35,7 +53,12 @@ pub const DEFAULT_TOLERANCE: f64 = 1e-3;
 /// # Errors
 /// The load is impossible: 1 or more (or 0 or less) in an open system, more than the users can produce in a closed one.
 /// The rate is not constant. A closed system has no think time to adjust.
-pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
+pub fn at_load(
+    workload: &Workload,
+    load: f64,
+    tolerance: f64,
+    progress: &mut dyn FnMut(LoadTrial),
+) -> Result<Workload, Error> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     if !(load > 0.0 && load.is_finite()) {
@@ -74,7 +97,8 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
             let (least, unlimited) = (demands.mean(), modelled.capacity().is_none());
-            let search = Search { workload, closed, cycle, bottleneck, least, tolerance, unlimited };
+            let mut search =
+                Search { workload, closed, cycle, bottleneck, least, tolerance, unlimited, progress, trials: 0 };
             Sessions::Closed(closed.with_mean_think(search.think(load)?)?)
         }
     };
@@ -113,6 +137,9 @@ struct Search<'a> {
     tolerance: f64,
     /// Whether the server admits every request.
     unlimited: bool,
+    progress: &'a mut dyn FnMut(LoadTrial),
+    /// Number of trials so far.
+    trials: u32,
 }
 
 /// Result of a trial with one think time.
@@ -136,7 +163,7 @@ struct Root {
 }
 
 impl Search<'_> {
-    fn think(&self, load: f64) -> Result<f64, InvalidValue> {
+    fn think(&mut self, load: f64) -> Result<f64, InvalidValue> {
         if self.closed.mean_think() == 0.0 {
             return Err(InvalidValue::new(
                 "the load of a closed system needs a think time to adjust; add for example think = { exponential = \"1s\" }",
@@ -154,27 +181,33 @@ impl Search<'_> {
         let mut jobs = MIN_TRIAL_JOBS;
         let mut found = self.root(most, jobs)?;
         while found.tolerance > self.tolerance && jobs < MAX_TRIAL_JOBS {
-            let more = (1.2 * (found.tolerance / self.tolerance).powi(2)).clamp(1.5, 10.0);
-            jobs = (jobs as f64 * more) as u64;
+            let more = (1.2 * (found.tolerance / self.tolerance).powi(2)).clamp(1.5, MAX_GROWTH);
+            jobs = ((jobs as f64 * more) as u64).min(MAX_TRIAL_JOBS);
             found = self.refined(found, jobs)?;
         }
         Ok(found.think)
     }
 
     /// Newton's steps from a root of shorter trials: one trial where that root is close, as is usual.
-    fn refined(&self, near: Root, jobs: u64) -> Result<Root, InvalidValue> {
-        let mut think = near.think;
+    fn refined(&mut self, near: Root, jobs: u64) -> Result<Root, InvalidValue> {
+        let Root { mut think, mut slope, .. } = near;
+        let mut before: Option<Trial> = None;
         for _ in 0..4 {
             let trial = self.trial(think, jobs)?;
-            think = (think - trial.excess / near.slope).clamp(0.0, self.cycle);
-            if trial.excess.abs() < 5.0 * self.tolerance * self.cycle {
-                return Ok(Root { think, tolerance: trial.tolerance, ..near });
+            if let Some(before) = before.filter(|before| (before.think - think).abs() > 1e-4 * self.cycle) {
+                slope = ((trial.excess - before.excess) / (think - before.think)).clamp(0.05, 1.0);
             }
+            think = (think - trial.excess / slope).clamp(0.0, self.cycle);
+            // Longer trials follow while the load is not precise enough, and correct the rest.
+            if trial.excess.abs() < CORRECTABLE * trial.tolerance.max(self.tolerance) * self.cycle {
+                return Ok(Root { think, slope, tolerance: trial.tolerance });
+            }
+            before = Some(trial);
         }
         self.root(think, jobs)
     }
 
-    fn trial(&self, think: f64, jobs: u64) -> Result<Trial, InvalidValue> {
+    fn trial(&mut self, think: f64, jobs: u64) -> Result<Trial, InvalidValue> {
         let closed = self.closed.with_mean_think(think)?;
         let users = closed.users();
         let trial = self.workload.clone().with_sessions(Sessions::Closed(closed))?;
@@ -201,12 +234,20 @@ impl Search<'_> {
         let loads = [Some(answer.load_reached), Some(by_rate), by_response];
         let load = loads.into_iter().flatten().min_by(|a, b| tolerance(a).total_cmp(&tolerance(b)));
         let load = load.expect("there are two estimates at least");
+        self.trials += 1;
+        (self.progress)(LoadTrial {
+            number: self.trials,
+            requests: answer.summary.jobs,
+            think_s: think,
+            load: load.value,
+            half_width: load.half_width(),
+        });
         Ok(Trial { think, excess: most / load.value - self.cycle, tolerance: tolerance(&load) })
     }
 
-    /// The root of the excess near `guess`, by secant steps inside a bracket (the Illinois rule). Common random numbers
-    /// make the excess nearly deterministic.
-    fn root(&self, guess: f64, jobs: u64) -> Result<Root, InvalidValue> {
+    /// The root of the excess near `guess`, by secant steps inside a bracket (the Illinois rule), to half the error of a trial. Common random
+    /// numbers make the excess nearly deterministic.
+    fn root(&mut self, guess: f64, jobs: u64) -> Result<Root, InvalidValue> {
         let mut low = Trial { think: 0.0, excess: self.least - self.cycle, tolerance: f64::INFINITY };
         let mut high = self.trial(guess, jobs)?;
         // The excess hardly changes where a few rare think times hold most of the mean and a trial may miss them;
@@ -217,18 +258,20 @@ impl Search<'_> {
             high = self.trial((high.think + step.max(-1.5 * high.excess)).min(self.cycle), jobs)?;
             step *= 2.0;
         }
+        let cycle = self.cycle;
+        let is_root = |trial: &Trial| trial.excess.abs() < (0.5 * trial.tolerance).clamp(3e-4, 0.05) * cycle;
         let mut slope = 1.0;
         // Weights of the two ends in the next step; an end that stays is halved.
         let (mut of_low, mut of_high) = (low.excess, high.excess);
         for _ in 0..30 {
-            if high.think - low.think > 1e-3 * self.cycle {
+            if high.think - low.think > 1e-3 * cycle {
                 slope = ((high.excess - low.excess) / (high.think - low.think)).clamp(0.05, 1.0);
             }
-            if high.excess.abs() < 3e-4 * self.cycle || high.think - low.think < 1e-5 * self.cycle {
+            if is_root(&high) || high.think - low.think < 1e-5 * cycle {
                 break;
             }
             let middle = self.trial((low.think * of_high - high.think * of_low) / (of_high - of_low), jobs)?;
-            if middle.excess.abs() < 3e-4 * self.cycle {
+            if is_root(&middle) {
                 high = middle;
                 break;
             }
@@ -240,6 +283,6 @@ impl Search<'_> {
                 of_low /= 2.0;
             }
         }
-        Ok(Root { think: high.think, slope, tolerance: high.tolerance })
+        Ok(Root { think: (high.think - high.excess / slope).clamp(0.0, cycle), slope, tolerance: high.tolerance })
     }
 }

@@ -93,6 +93,7 @@ fn main() {
         Case::new("M/M/1, 80/s, 5 minutes", 300, 80.0, 1.0),
         Case::new("M/M/1, 90/s, 5 minutes", 300, 90.0, 1.0),
         Case::new("M/M/1, 95/s, 5 minutes", 300, 95.0, 1.0),
+        Case::new("M/M/1, 95/s, 20 minutes", 1200, 95.0, 1.0),
         Case::new("M/M/1, 95/s, 1 hour", 3600, 95.0, 1.0),
         Case::new("M/H2/1, C2 = 8, 80/s, 5 minutes", 300, 80.0, 8.0),
         Case::new("M/H2/1, C2 = 8, 90/s, 1 hour", 3600, 90.0, 8.0),

@@ -151,7 +151,7 @@ impl<'a> Measurements<'a> {
     ///
     /// Confidence intervals come from [`percentile::BATCHES`] parts of the time: of means by [`ratio`], of percentiles by
     /// [`percentile::interval`]. The interval is infinite if the values are too few for the percentile, if the metric is a
-    /// maximum, or if it would include negative values of a positive metric. The interval of the CoV is that of the verdict.
+    /// maximum, or if it would include negative values although no value is negative. The interval of the CoV is that of the verdict.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -524,7 +524,12 @@ impl BatchedTimes {
             Statistic::Mean => {
                 let moments = |came: Option<&Sorted<i64>>| came.map(Sorted::moments).unwrap_or_default();
                 let sums = parts().map(|(came, _)| moments(came)).map(|of| (of.sum as f64 / 1e9, of.n as f64));
-                drop_uninformative_interval(ratio(&sums.collect::<Vec<_>>()))
+                let mean = ratio(&sums.collect::<Vec<_>>());
+                if self.finite().min().is_some_and(|least| least < 0) {
+                    mean
+                } else {
+                    drop_uninformative_interval(mean)
+                }
             }
             Statistic::Max => without_interval(largest as f64 / 1e9),
             Statistic::Percentile(percent) => match self.interval(percent) {
@@ -557,7 +562,7 @@ fn without_interval(value: f64) -> Estimate {
     Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
 }
 
-/// Replaces the interval of a positive metric by an infinite one if it includes negative values: the parts are then so
+/// Replaces the interval of a metric without negative values by an infinite one if it includes negative values: the parts are then so
 /// correlated that they count as hardly more than one.
 fn drop_uninformative_interval(estimate: Estimate) -> Estimate {
     if estimate.low < 0.0 { without_interval(estimate.value) } else { estimate }
@@ -577,5 +582,19 @@ mod tests {
         assert_eq!(of(950.0, 980.0).high, 980.0);
         // A measured throughput of 962.2/s had this interval.
         assert_eq!((of(-8658.0, 6824.0).value, of(-8658.0, 6824.0).half_width()), (962.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn the_mean_of_values_of_both_signs_has_an_interval() {
+        let mean = |shift: i64| {
+            let mut values = BatchedTimesBuilder::default();
+            for i in 0..600 {
+                values.add(i % PARTS, Some(Difference((i as i64 * 7919 % 600 - shift) * 1_000_000_000)));
+            }
+            values.sorted().estimate(Statistic::Mean).unwrap()
+        };
+        let around_zero = mean(300);
+        assert!(around_zero.low < 0.0 && around_zero.high > 0.0 && around_zero.half_width() < 50.0, "{around_zero:?}");
+        assert!(mean(0).low > 200.0, "{:?}", mean(0));
     }
 }

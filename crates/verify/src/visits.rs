@@ -93,6 +93,11 @@ struct OpenVisit {
     groups: Vec<(VisitRecord, bool)>,
 }
 
+/// When a session makes the step of this place, if not at each visit.
+fn once(flows: &Option<Arc<Flows>>, place: u16) -> Option<Once> {
+    flows.as_ref()?.flow_at(place)?.once
+}
+
 impl VisitTracker {
     /// For the visits through these flows, and these groups of their steps.
     pub fn new(flows: Option<Arc<Flows>>, groups: Vec<Group>) -> Self {
@@ -112,15 +117,12 @@ impl VisitTracker {
         let open = self.open.entry(event.session).or_insert_with(|| OpenVisit {
             number: position.number,
             place: position.place,
-            is_whole: !is_cut && (event.step == 0 || position.number > 0),
+            is_whole: once(&self.flows, position.place) != Some(Once::End) && (event.step == 0 || position.number > 0),
             record: VisitRecord::begin(event, position.place, None),
             groups: Vec::new(),
         });
         // A visit is of the flow that it walks through, not of the steps that a session makes once.
-        let is_once = |place: u16| {
-            self.flows.as_ref().and_then(|flows| flows.flow_at(place)).is_some_and(|flow| flow.once.is_some())
-        };
-        if is_once(open.record.place) && !is_once(position.place) {
+        if once(&self.flows, open.record.place).is_some() && once(&self.flows, position.place).is_none() {
             open.record.place = position.place;
         }
         open.place = position.place;
@@ -137,7 +139,7 @@ impl VisitTracker {
     /// Whether a visit that goes from one place to another is cut off: its session makes its last steps, and they do not follow that place.
     fn is_cut_off(&self, from: u16, to: u16) -> bool {
         let Some(flows) = &self.flows else { return false };
-        let is_end = |place| flows.flow_at(place).is_some_and(|flow| flow.once == Some(Once::End));
+        let is_end = |place| once(&self.flows, place) == Some(Once::End);
         if !is_end(to) || is_end(from) {
             return false;
         }

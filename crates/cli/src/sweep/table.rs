@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use offered_base::{short, visible};
+use offered_base::{Nanos, count, short, visible};
 use offered_experiment::Field;
 use offered_experiment::sweep::{Figures, Interval, MeasuredCell, ObjectiveLimit};
 use offered_report::format::number;
@@ -67,6 +67,7 @@ pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: 
     if marked.len() > REASONS {
         let _ = writeln!(page, "{} more cells with reasons: --json", marked.len() - REASONS);
     }
+    page += &too_short(cells);
     if let (Some(objective), Some(first)) = (objective, kept.first()) {
         let _ = writeln!(page, "\n{objective} is met up to");
         let mut table = Table::new(["", first.field.name(), "95 %"]).with_whole_names();
@@ -89,6 +90,43 @@ pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: 
         }
     }
     page
+}
+
+/// The cells in which a percentile of the table has no interval, with the number of responses and the time from which it has one.
+fn too_short(cells: &[MeasuredCell]) -> String {
+    let line = |MeasuredCell { point, figures, .. }: &MeasuredCell| {
+        let response = figures.response_ms.as_ref()?;
+        let needed = ["p50", "p90", "p99"].into_iter().filter_map(|p| Some((p, *response.values_needed.get(p)?)));
+        let (names, numbers): (Vec<_>, Vec<_>) = needed.unzip();
+        let number = two_digits(*numbers.iter().max()?);
+        let rate = figures.completed_rate_per_s.map(|rate| rate.value).filter(|rate| *rate > 0.0);
+        let time = rate.map_or_else(String::new, |rate| format!(" ({})", whole_minutes(number as f64 / rate)));
+        let text = format!(
+            "no interval for {}: {} responses, about {}{time} needed",
+            names.join(", "),
+            count(response.n as u64),
+            count(number)
+        );
+        Some(paragraph(&format!("{}: ", point.name()), &text).join("\n"))
+    };
+    let lines: Vec<String> = cells.iter().filter_map(line).collect();
+    let mut text: String = lines.iter().take(REASONS).flat_map(|line| [line.as_str(), "\n"]).collect();
+    if lines.len() > REASONS {
+        let _ = writeln!(text, "{} more cells with too few responses: --json (values_needed)", lines.len() - REASONS);
+    }
+    text
+}
+
+/// Rounds up to two significant digits.
+fn two_digits(number: u64) -> u64 {
+    let digit = 10u64.pow(number.max(1).ilog10().saturating_sub(1));
+    number.div_ceil(digit) * digit
+}
+
+/// Rounds up to whole minutes, below two minutes to seconds.
+fn whole_minutes(seconds: f64) -> Nanos {
+    let unit = if seconds < 120.0 { 1.0 } else { 60.0 };
+    Nanos::from_secs_f64((seconds / unit).ceil() * unit)
 }
 
 /// A row per cell, the varied fields first.
@@ -134,4 +172,18 @@ pub(super) fn columns(cells: &[MeasuredCell]) -> Vec<Column> {
         text("directory", &|cell| cell.directory.clone()),
     ];
     fields.chain(figures.into_iter().flatten()).chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn needed_numbers_and_times_are_round() {
+        assert_eq!([0, 7, 99, 101, 28_456, 130_001].map(two_digits), [0, 7, 99, 110, 29_000, 140_000]);
+        assert_eq!(
+            [3.2, 119.5, 121.0, 1400.0].map(|seconds| whole_minutes(seconds).to_string()),
+            ["4s", "2m", "3m", "24m"]
+        );
+    }
 }

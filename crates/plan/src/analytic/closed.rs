@@ -7,10 +7,12 @@ use super::service::Service;
 use super::{Finding, SteadyState, most_busy};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
-use crate::closed::{Means, RequestStream, phases, priority};
+use crate::closed::{Means, RequestStream, finite_source, phases, priority};
 
 /// Maximum number of users for the regularity of the request stream; more would take seconds.
 const MAX_STREAM_USERS: u64 = 100_000;
+/// Maximum number of users for a service that does not consist of exponential phases; more would take seconds.
+const MAX_SOURCE_USERS: u64 = 10_000;
 
 /// Solves `users` users with mean think time `think`, seconds.
 pub(super) fn solve(
@@ -67,35 +69,58 @@ pub(super) fn solve(
             "with this discipline and service distribution the think time must be exponential, and it is not",
         ));
     }
-    let solved = match (discipline, m, service.size_blind_distribution()) {
-        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1, Some(distribution)) => {
-            match phases::solve(&distribution, users, think) {
-                Err(Error::Unsupported(why)) => return Ok(Finding::none(model, why)),
-                solved => Some(solved?),
-            }
-        }
+    let solved = match (discipline, m) {
+        (Policy::Fcfs | Policy::Lcfs { preemptive: false }, 1) => size_blind(users, think, service)?,
         (
             Policy::Priority { preemptive: true }
             | Policy::Size(Order { preemptive: true, known: Knowledge::ByClass, .. }),
             1,
-            _,
-        ) => by_class(users, think, discipline, service)?,
+        ) => by_class(users, think, discipline, service)?.map(Solved::by_levels),
         _ => None,
     };
-    let Some(answer) = solved else {
+    let Some(Solved { means, method, source, assumption }) = solved else {
         return Ok(Finding::none(model, format!("{discipline} on {m} server(s) with this service distribution")));
     };
     let known = SteadyState {
-        in_system: answer.in_system,
-        ..SteadyState::at(
-            answer.response,
-            answer.throughput,
-            answer.utilisation,
-            "Markov chain solved by levels, without subtraction",
-            "Grassmann, Taksar and Heyman 1985; Latouche and Ramaswami 1999",
-        )
+        in_system: means.in_system,
+        ..SteadyState::at(means.response, means.throughput, means.utilisation, method, source)
     };
-    Ok(Finding::known(model, known, "exponential think times, service in exponential phases"))
+    Ok(Finding::known(model, known, assumption))
+}
+
+/// The means of a closed system, and where they come from.
+struct Solved {
+    means: Means,
+    method: &'static str,
+    source: &'static str,
+    assumption: &'static str,
+}
+
+impl Solved {
+    fn by_levels(means: Means) -> Self {
+        Self {
+            means,
+            method: "Markov chain solved by levels, without subtraction",
+            source: "Grassmann, Taksar and Heyman 1985; Latouche and Ramaswami 1999",
+            assumption: "exponential think times, service in exponential phases",
+        }
+    }
+}
+
+/// One server that neither interrupts requests nor looks at their sizes; `None` where no formula has its service.
+fn size_blind(users: u64, think: f64, service: &Service) -> Result<Option<Solved>, Error> {
+    match service.size_blind_distribution().map(|distribution| phases::solve(&distribution, users, think)) {
+        Some(Ok(means)) => return Ok(Some(Solved::by_levels(means))),
+        Some(Err(Error::Unsupported(_))) | None => {}
+        Some(Err(error)) => return Err(error),
+    }
+    let Some(transform) = service.transform().filter(|_| users <= MAX_SOURCE_USERS) else { return Ok(None) };
+    Ok(Some(Solved {
+        means: finite_source::solve(&transform, service.mean(), users, think)?,
+        method: "transform of the service time (M/G/1//N)",
+        source: "Takacs 1962, chapter 5",
+        assumption: "exponential think times",
+    }))
 }
 
 /// Users who never think keep min(N, m) servers busy under any policy: X = min(N, m) / E\[S\].

@@ -48,7 +48,8 @@ impl NextLaunch {
     }
 
     /// The next step of `once.end` instead of this request, which is after the end of all sessions; `None`: the session leaves, or has ended
-    /// and would begin again as a new visitor. `end`: that end, and how long visits go on after it.
+    /// and would begin again as a new visitor. A visit that is cut off for it keeps its number; the last steps have the next one. `end`: that end,
+    /// and how long visits go on after it.
     pub(super) fn ending(
         self,
         flows: &Flows,
@@ -59,7 +60,9 @@ impl NextLaunch {
     ) -> Option<Self> {
         let place = flows.ending(launch.place, self.place).filter(|_| self.after != After::Renewed)?;
         let intended = last_step(seed, (launch.session, launch.step), done, self.intended, end);
-        Some(Self { intended, place, visit: launch.visit.continued(), after: After::Returns })
+        let is_over = self.visit.begins() || place == self.place;
+        let visit = launch.visit.next(None).filter(|_| !is_over).unwrap_or(launch.visit).continued();
+        Some(Self { intended, place, visit, after: After::Returns })
     }
 }
 

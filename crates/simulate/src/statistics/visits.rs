@@ -17,22 +17,30 @@ pub(super) struct Visit {
     pub(super) began: Instant,
     /// Total response time so far.
     pub(super) waited: Nanos,
+    /// Its number in its session.
+    number: u32,
 }
 
 impl Visits {
-    /// Records a response. Returns the visit if it was its last response.
+    /// Records a response. Returns the visit if it was its last response. A request of another visit means that the earlier one was cut off for
+    /// the last steps of its session (`once.end`), which are no visit.
     #[inline]
     pub(super) fn record_response(&mut self, launch: Launch, now: Instant, after: After) -> Option<Visit> {
         let Launch { intended, session, step, .. } = launch;
         let waited = intended.until(now);
-        let begins = Visit { began: intended, waited: Nanos::ZERO };
+        let begins = Visit { began: intended, waited: Nanos::ZERO, number: launch.visit.number() };
         if after == After::Returns {
             // The sessions that are present when a run begins made their first request earlier.
             let visit = if step == 0 { self.0.entry(session).or_insert(None) } else { self.0.get_mut(&session)? };
+            if visit.is_some_and(|visit| visit.number != begins.number) {
+                self.0.remove(&session);
+                return None;
+            }
             visit.get_or_insert(begins).waited += waited;
             return None;
         }
         let visit = match self.0.remove(&session) {
+            Some(Some(visit)) if visit.number != begins.number => return None,
             Some(visit) => visit.unwrap_or(begins),
             None if step == 0 => begins,
             None => return None,
@@ -78,7 +86,7 @@ mod tests {
             place: 0,
             visit: offered_schedule::Visit::FIRST,
         };
-        let visit = |began, waited| Some(Visit { began: Instant(began), waited: Nanos(waited) });
+        let visit = |began, waited| Some(Visit { began: Instant(began), waited: Nanos(waited), number: 0 });
         assert_eq!(visits.record_response(launch(5, 0, 0), Instant(9), After::Leaves), visit(5, 4));
         assert_eq!(visits.record_response(launch(6, 1, 0), Instant(10), After::Returns), None);
         assert_eq!(visits.record_response(launch(12, 1, 1), Instant(13), After::Returns), None);
@@ -93,6 +101,17 @@ mod tests {
         assert_eq!(visits.record_response(launch(15, 3, 4), Instant(16), After::TooLate), None);
         // The first request of this session was before the start.
         assert_eq!(visits.record_response(launch(20, 4, 2), Instant(21), After::Leaves), None);
+        // Visits that are cut off for one or two last steps.
+        let last = |intended, session, step| Launch {
+            visit: offered_schedule::Visit::FIRST.next(None).unwrap().continued(),
+            ..launch(intended, session, step)
+        };
+        for session in [5, 6] {
+            assert_eq!(visits.record_response(launch(1, session, 0), Instant(2), After::Returns), None);
+        }
+        assert_eq!(visits.record_response(last(9, 5, 1), Instant(10), After::Leaves), None);
+        assert_eq!(visits.record_response(last(9, 6, 1), Instant(10), After::Returns), None);
+        assert_eq!(visits.record_response(last(11, 6, 2), Instant(12), After::Leaves), None);
         assert!(visits.0.is_empty());
     }
 }

@@ -17,7 +17,7 @@ fn run(file: &str, changes: &[(&str, &str)], load: Option<f64>, jobs: u64) -> Si
         text = text.replace(from, to);
     }
     let workload = Workload::parse(&text, file, &|_| Err(String::new())).unwrap();
-    let workload = load.map_or(Ok(workload.clone()), |load| at_load(&workload, load, 3e-3)).unwrap();
+    let workload = load.map_or(Ok(workload.clone()), |load| at_load(&workload, load, 3e-3, &mut |_| ())).unwrap();
     simulate(&workload, Stop::Jobs(jobs), None).unwrap()
 }
 

@@ -171,7 +171,7 @@ fn at_load_finds_the_think_time_of_a_closed_system() {
             "arrivals.closed = {{ users = {users}, think = {{ exponential = \"1s\" }} }}\n{}",
             server("fcfs", H2)
         );
-        let at = at_load(&workload(&text), load, DEFAULT_TOLERANCE).unwrap();
+        let at = at_load(&workload(&text), load, 1e-3, &mut |_| ()).unwrap();
         let answer = simulate(&at, Stop::Jobs(1_000_000), None).unwrap();
         let found = answer.think.unwrap() * 1e3;
         assert!((found / think - 1.0).abs() < 0.01, "N = {users}, load {load}: Z = {found}, exactly {think}");
@@ -302,7 +302,7 @@ fn errors_are_one_line() {
     refused(&format!("{open}{}", server("peljf", H2)), "[[request]]");
     refused(&format!("{open}{}", server("fcfs", "{ constant = \"0s\" }")), "demands are zero");
     let unreachable = |text: &str, load: f64, why: &str| {
-        let error = at_load(&workload(text), load, DEFAULT_TOLERANCE).unwrap_err().to_string();
+        let error = at_load(&workload(text), load, DEFAULT_TOLERANCE, &mut |_| ()).unwrap_err().to_string();
         assert!(error.contains(why) && !error.contains('\n'), "{error}");
     };
     unreachable(&format!("{open}{fcfs}"), 1.0, "without end");

@@ -79,7 +79,8 @@ fn a_visit_that_its_user_breaks_off_for_the_last_steps_is_cut_off() {
         let step = flows.step_names().iter().position(|step| step.ends_with(&format!("/{name}")));
         flows.first_place(step.unwrap())
     };
-    // Visits: whole, cut off, cut off after a failure, whole with the last steps, and the second one of user 0, cut off.
+    // Visits: whole, cut off, cut off after a failure, whole with the last steps, the second one of user 0, cut off, and one that is cut off
+    // where its last steps could have followed.
     let [a, b, out] = ["a", "b", "out"].map(place);
     let events = vec![
         request(0, 0, position(0, a, false), [0, 10], Outcome::Ok),
@@ -93,12 +94,15 @@ fn a_visit_that_its_user_breaks_off_for_the_last_steps_is_cut_off() {
         request(3, 2, position(0, out, true), [2000, 10], Outcome::Ok),
         request(0, 2, position(1, a, false), [8000, 10], Outcome::Ok),
         request(0, 3, position(1, out, true), [9000, 10], Outcome::Ok),
+        request(4, 0, position(0, a, false), [0, 10], Outcome::Ok),
+        request(4, 1, position(0, b, false), [1000, 10], Outcome::Ok),
+        request(4, 2, position(1, out, true), [9000, 10], Outcome::Ok),
     ];
     let recording = Recording::of_run(events, workload.labels());
     let measured = Instant::ZERO..Instant::from_secs(20);
     let stats = VisitStats::of(&recording, &measured, Some(flows), &[]).unwrap().unwrap();
     let total = stats.total().unwrap();
-    assert_eq!((total.ok, total.failed, total.cut, total.mean_requests), (2, 1, 2, Some(2.5)));
+    assert_eq!((total.ok, total.failed, total.cut, total.mean_requests), (2, 1, 3, Some(2.5)));
 }
 
 #[test]

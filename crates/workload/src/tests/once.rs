@@ -125,6 +125,22 @@ fn a_login_that_fails_is_followed_by_no_logout() {
 }
 
 #[test]
+fn the_last_steps_after_a_visit_that_is_cut_off_have_a_number_of_their_own() {
+    for model in MODELS {
+        let all = sessions(&workload(&format!("end.finish = \"500ms\"\n{model}")), 1);
+        let mut cut = 0;
+        for session in all.values() {
+            let [.., (before, label), (last, 3)] = &session[..] else { continue };
+            // A whole visit ends with the second `more`; before it there may be only the login.
+            let whole = *label == 2 && session[session.len() - 3].1 == 2;
+            assert_eq!(last.visit.number() > before.visit.number(), !whole, "{model}: {:?}", labels(session));
+            cut += u64::from(!whole);
+        }
+        assert!(cut > 0 || model.contains("visits = 2"), "{model}");
+    }
+}
+
+#[test]
 fn expected_numbers_of_requests_are_per_visit() {
     let one = workload(MODELS[3]);
     let all = one.flows().unwrap();
