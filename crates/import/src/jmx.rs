@@ -16,6 +16,7 @@ mod node;
 mod response;
 mod sampler;
 mod stages;
+mod target;
 mod timer;
 mod tree;
 mod untranslated;
@@ -23,26 +24,23 @@ mod variables;
 
 use std::collections::BTreeMap;
 
-use offered_workload::script::{Find, OnFailure};
-use offered_workload::{Reuse, Target, Url};
+use offered_workload::Url;
+use offered_workload::script::OnFailure;
 
 use controller::Scope;
 use group::{GroupKind, Load, Throttle};
 use node::Node;
 use sampler::SamplerRequest;
+use target::more_targets;
 use tree::Element;
 use variables::Variables;
 
-use crate::address::{Candidate, TargetChoice, choose_target};
 use crate::chain::{Action, Chain, MAX_STEPS};
 use crate::initial_values;
 use crate::note::Note;
 use crate::plan::{Phase, Plan, Request, unique_name};
 use crate::text::Text;
 use crate::{Error, ImportOptions};
-
-/// Maximum number of redirects that `JMeter` follows.
-const REDIRECTS: u32 = 20;
 
 /// Maximum number of elements in all iterations of a group that are written out.
 const MAX_UNROLLED: usize = 500;
@@ -289,8 +287,8 @@ impl<'e> Reader<'e, '_> {
         if self.requests.len() > MAX_STEPS {
             return Err(too_long());
         }
-        let (url, included) = self.choose_server(&action)?;
-        let action = action.retain_requests(&|request| included[request]);
+        let urls = self.choose_targets(&action)?;
+        let action = action.retain_requests(&|request| self.requests[request].target.is_some());
         let again = threads && !self.single_round;
         let mut chain = Chain::build(&action.expand_first_passes(), again).map_err(|_| too_long())?;
         let dropped = chain.drop_first_conditions();
@@ -334,7 +332,7 @@ impl<'e> Reader<'e, '_> {
             );
         }
         let load = self.arrivals(group, &chain, throttle);
-        Ok(Some(self.plan(group, name, url, &chain, load)))
+        Ok(Some(self.plan(group, name, urls, &chain, load)))
     }
 
     /// Notes the elements beside `group`.
@@ -387,30 +385,18 @@ impl<'e> Reader<'e, '_> {
             || inner.any(|node| any(node, &once))
     }
 
-    /// Chooses the target and the requests that go to it; notes the others.
-    fn choose_server(&mut self, action: &Action) -> Result<(Url, Vec<bool>), Error> {
-        let mut times = vec![0; self.requests.len()];
-        action.requests().into_iter().for_each(|at| times[at] += 1);
-        let candidates = self.requests.iter().zip(&times).map(|(sampler, times)| Candidate {
-            server: &sampler.server,
-            line: sampler.line,
-            element: &sampler.element,
-            times: *times,
-        });
-        let TargetChoice { url, included, notes } = choose_target(candidates, None, self.file)?;
-        self.notes.extend(notes);
-        Ok((url, included))
-    }
-
     /// The requests of the samplers `used`, and the name of each sampler's request. Equal samplers with the same name become one
     /// request.
     fn distinct_requests(&self, used: &[usize]) -> (Vec<Request>, Vec<String>) {
+        let follow = used.iter().any(|at| self.requests[*at].follows);
         let mut requests: Vec<Request> = Vec::new();
         let mut names: Vec<String> = vec![String::new(); self.requests.len()];
         for at in used {
             let sampler = &self.requests[*at];
             let wanted = if sampler.name.is_empty() { sampler.path.to_display() } else { sampler.name.clone() };
             let request = Request {
+                target: sampler.target.unwrap_or_default(),
+                redirects: (follow && !sampler.follows).then_some(0),
                 headers: sampler.headers.clone(),
                 body: sampler.body.clone(),
                 auth: sampler.auth.clone(),
@@ -439,7 +425,7 @@ impl<'e> Reader<'e, '_> {
         mut self,
         group: &Node,
         name: String,
-        url: Url,
+        urls: Vec<Url>,
         chain: &Chain,
         Load { arrivals, duration, count }: Load,
     ) -> Plan {
@@ -459,22 +445,10 @@ impl<'e> Reader<'e, '_> {
             }
             None => chain.flows(&name, &names),
         };
-        let first = used.iter().map(|at| &self.requests[*at]);
-        let longest = |time: fn(&SamplerRequest) -> Option<offered_base::Nanos>| first.clone().filter_map(time).max();
-        let follow = first.clone().filter(|sampler| sampler.follows).count();
-        let keepalive = first.clone().any(|sampler| sampler.keepalive);
-        let mut target = Target::new(url)
-            .with_reuse(if keepalive { Reuse::PerSession } else { Reuse::Fresh })
-            .with_cookies(first.clone().any(|sampler| sampler.cookies))
-            .with_omit_headers(vec!["Accept".to_owned()])
-            .with_redirects(if follow > 0 { REDIRECTS } else { 0 });
-        if let Some(time) = longest(|sampler| sampler.connect_timeout) {
-            target = target.with_connect_timeout(time);
-        }
-        if let Some(time) = longest(|sampler| sampler.response_timeout) {
-            target = target.with_response_timeout(time);
-        }
+        let mut target = self.target(group, &urls, &used);
+        let more_targets = more_targets(&target, &urls[1..]);
         if let Some(auth) = requests[0].auth.clone()
+            && more_targets.is_empty()
             && requests.iter().all(|request| request.auth.as_ref() == Some(&auth))
         {
             for request in &mut requests {
@@ -484,19 +458,6 @@ impl<'e> Reader<'e, '_> {
         }
         let variables = self.variables.definitions.clone();
         let origin = format!("JMeter thread group `{}`", group.name());
-        if 0 < follow && follow < used.len() {
-            self.note(group, "only some of its requests follow redirects; here all do");
-        }
-        // `JSONPostProcessor.placeObjectIntoVars`.
-        if requests.iter().flat_map(|request| &request.extract).any(|one| matches!(one.find, Find::Json(_))) {
-            self.note(
-                group,
-                "JSON extractors take their default value for a JSON null; here they take the text `null`",
-            );
-        }
-        if target.url().secure {
-            self.note(group, "JMeter accepts any certificate; here the server's certificate is verified, unless you set tls = { insecure = true }");
-        }
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.variables.notes.iter().cloned());
         let phase = group::phase(group);
@@ -509,6 +470,7 @@ impl<'e> Reader<'e, '_> {
             count,
             arrivals,
             target,
+            more_targets,
             variables,
             requests,
             flows,

@@ -32,6 +32,8 @@ pub struct Plan {
     pub arrivals: Arrivals,
     /// Target server.
     pub target: Target,
+    /// Further target servers, each with a name.
+    pub more_targets: Vec<Target>,
     /// Variables, except those that are extracted from responses.
     pub variables: Vec<Variable>,
     /// Requests; never empty.
@@ -149,6 +151,8 @@ pub enum ValueSource {
 pub struct Request {
     /// Unique name.
     pub name: String,
+    /// Number of its target: 0 for `target`, then `more_targets`.
+    pub target: u16,
     /// HTTP method in lower case.
     pub method: String,
     /// Path and query, encoded for a request line.
@@ -167,6 +171,8 @@ pub struct Request {
     pub check: Vec<Check>,
     /// What the session does if the request fails.
     pub on_failure: OnFailure,
+    /// Maximum number of consecutive redirects, if it differs from the target's.
+    pub redirects: Option<u32>,
     /// SQL statements, for a database target; then `method`, `path`, `headers` and `body` are not used.
     pub sql: Option<Sql>,
     /// Paths of embedded objects that are fetched after the response, as browsers do.

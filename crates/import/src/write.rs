@@ -44,6 +44,7 @@ impl Plan {
             count: self.count,
             skip_first,
             target: Some(self.target.clone()),
+            more_targets: self.more_targets.clone(),
             variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
             conditions: self.steps().flat_map(|step| [&step.only_if, &step.until]).flatten().cloned().collect(),
             requests,
@@ -250,6 +251,8 @@ fn request(request: &Request, weighted: bool) -> Result<offered_workload::Reques
         .with_extract(request.extract.clone())
         .with_checks(request.check.clone())
         .with_on_failure(request.on_failure)
+        .with_target(request.target)
+        .with_redirects(request.redirects)
         .with_objects(objects))
 }
 

@@ -52,6 +52,8 @@ pub(super) struct SamplerRequest {
     pub(super) element: String,
     pub(super) name: String,
     pub(super) server: Server,
+    /// Number of its target, once they are chosen; `None` if it goes to none.
+    pub(super) target: Option<u16>,
     pub(super) method: String,
     pub(super) path: Text,
     pub(super) headers: Vec<(String, Text)>,
@@ -126,6 +128,7 @@ impl<'e> Reader<'e, '_> {
             element: format!("{} `{}`", node.class(), node.name()),
             name: node.name().trim().to_owned(),
             server,
+            target: None,
             method,
             path: encode_path(&path),
             headers,
@@ -285,12 +288,7 @@ impl<'e> Reader<'e, '_> {
     /// Notes settings of a sampler that are not translated.
     fn note_other_settings(&mut self, node: &Node<'e>) {
         let element = node.element;
-        let is_true = |name: &str| element.text_of(name) == "true";
-        let follows = is_true("HTTPSampler.follow_redirects") || is_true("HTTPSampler.auto_redirects");
-        if follows && !["", "GET", "HEAD"].contains(&element.text_of("HTTPSampler.method")) {
-            self.note(node, "JMeter follows 307 and 308 redirects of GET and HEAD only; here they are followed");
-        }
-        if is_true("HTTPSampler.image_parser") {
+        if element.text_of("HTTPSampler.image_parser") == "true" {
             self.note(node, "fetches embedded resources; list them in `objects`");
         }
         if !element.text_of("HTTPSampler.proxyHost").is_empty() {
