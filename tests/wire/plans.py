@@ -129,7 +129,7 @@ one("cookies_cleared", cookies(clearEachIteration=True) + http("/a") + http("/se
 one("cookies_new_user", cookies(controlledByThreadGroup=True) + http("/a") + http("/set?sid=1"), loops=2)
 jmeter("cookies_new_user_group", plan(group(cookies(controlledByThreadGroup=True) + http("/a") + http("/set?sid=1"), loops=2, same_user=False)))
 one("login_basic", login(f"http://127.0.0.1:{PORT}/", "me", "secret") + http("/a"))
-one("login_digest", login(f"http://127.0.0.1:{PORT}/", "me", "secret", "DIGEST") + http("/digest/a") + http("/digest/b"), mask="(?<=^authorization: Digest ).*")
+one("login_digest", login(f"http://127.0.0.1:{PORT}/", "me", "secret", "DIGEST") + http("/digest/a") + http("/digest/b"), noted("nonce"), mask="(?<=^authorization: Digest ).*")
 one("login_elsewhere", login(f"http://127.0.0.1:{PORT}/private", "me", "secret") + http("/a") + http("/private/b"))
 
 # Redirects.
@@ -253,7 +253,7 @@ one("once_and_data", csv() + controller("OnceOnlyController", http("/login?x=${a
 one("once_in_simple_controller", controller("GenericController", controller("OnceOnlyController", http("/login")) + http("/a")) + http("/b"), loops=2)
 one("once_later", http("/a") + controller("OnceOnlyController", http("/login")) + http("/b"), noted("here they come before them"), loops=2)
 one("once_of_threads", controller("OnceOnlyController", http("/page", children=HTML)) + http("/a?t=${tok}"), loops=2, threads=3)
-one("once_only", controller("OnceOnlyController", http("/login")), noted("in every iteration"), loops=2)
+one("once_only", controller("OnceOnlyController", http("/login")), loops=2, threads=2)
 one("once_in_loop", loop(2, controller("OnceOnlyController", http("/login")) + http("/a")))
 one("if_constant", when("${__jexl3(1 < 2)}", http("/yes")) + when("${__jexl3(1 > 2)}", http("/no")) + http("/a"))
 one("if_script", when('"${v}" == "1"', http("/yes"), False) + http("/a"), variables=[("v", "1")])

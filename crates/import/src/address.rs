@@ -157,7 +157,9 @@ pub(crate) fn choose_targets<'c>(
                 Some(number) => return Some(number),
                 None => (
                     None,
-                    format!("goes to another server, {url}; left out except for its wait; to send it, add a [[target]]"),
+                    format!(
+                        "goes to another server, {url}; left out except for its wait; to send it, add a [[target]]"
+                    ),
                 ),
             },
             Server::Runtime => {
@@ -174,7 +176,8 @@ pub(crate) fn choose_targets<'c>(
         urls.push(DEFAULT_URL);
     }
     let wrong = |url: &str, wrong| Error::File { file: file.to_owned(), message: format!("{url}: {wrong}") };
-    let urls = urls.into_iter().map(|url| url.parse::<Url>().map_err(|why| wrong(url, why))).collect::<Result<_, _>>()?;
+    let urls =
+        urls.into_iter().map(|url| url.parse::<Url>().map_err(|why| wrong(url, why))).collect::<Result<_, _>>()?;
     Ok(TargetChoice { urls, target_of, notes })
 }
 

@@ -113,6 +113,7 @@ impl Parts {
         let too_many = |_| InvalidValue::new("the groups have too many steps");
         let number = |n: usize| u16::try_from(n).map_err(too_many);
         let (requests, flows, steps) = (self.requests.len(), self.flows.len(), self.steps.len());
+        let scenario = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
         let targets = draft.target.iter().chain(&draft.more_targets).map(|target| number(self.target(target)));
         let targets: Vec<u16> = targets.collect::<Result<_, _>>()?;
         for request in draft.requests {
@@ -122,7 +123,11 @@ impl Parts {
         }
         if let Some(own) = draft.sessions.flows() {
             for flow in own.flows() {
-                let name = unique_name(&flow.name, |name| self.flows.iter().any(|known| known.name == name));
+                let wanted = match flow.once {
+                    Some(_) => format!("{scenario}: {}", flow.name),
+                    None => flow.name.clone(),
+                };
+                let name = unique_name(&wanted, |name| self.flows.iter().any(|known| known.name == name));
                 self.flows.push(Flow { name, start: number(usize::from(flow.start) + steps)?, ..flow.clone() });
             }
             for step in own.steps() {
@@ -136,9 +141,8 @@ impl Parts {
             }
         }
         self.conditions.extend(draft.conditions);
-        let name = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
         Ok(Part {
-            name,
+            name: scenario,
             sessions: draft.sessions,
             requests: requests..self.requests.len(),
             flows: flows..self.flows.len(),

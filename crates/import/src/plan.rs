@@ -40,6 +40,8 @@ pub struct Plan {
     pub requests: Vec<Request>,
     /// Flows; empty if each request is chosen independently by weight.
     pub flows: Vec<Flow>,
+    /// What each user does once, before the flows.
+    pub once: Option<Flow>,
     /// Introductory comment for the workload file.
     pub remark: Option<&'static str>,
     /// What was not translated, in file order.

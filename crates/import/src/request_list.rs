@@ -155,6 +155,7 @@ impl RequestList {
             variables: self.variables,
             requests,
             flows,
+            once: None,
             remark: Some(self.remark),
             notes: self.notes,
         })

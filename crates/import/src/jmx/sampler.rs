@@ -16,6 +16,11 @@ const MAX_HEADERS: usize = 200;
 /// Maximum number of arguments of a request.
 const MAX_ARGUMENTS: usize = 1000;
 
+/// Whether a class is a sampler of HTTP requests.
+pub(super) fn is_http(class: &str) -> bool {
+    ["HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"].contains(&class)
+}
+
 /// Settings that the samplers of a scope share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defaults<'e> {
@@ -241,7 +246,7 @@ impl<'e> Reader<'e, '_> {
     /// The character encoding of a sampler's content; only UTF-8 is supported.
     fn charset(&mut self, node: &Node<'e>) -> String {
         let charset = self.resolve(node, node.element.text_of("HTTPSampler.contentEncoding").trim()).to_display();
-        if charset.is_empty() || charset.eq_ignore_ascii_case("utf-8") {
+        if ["", "utf-8", "utf8"].iter().any(|known| charset.eq_ignore_ascii_case(known)) {
             return "UTF-8".to_owned();
         }
         self.note(node, format!("encodes its content as {charset}; here as UTF-8"));

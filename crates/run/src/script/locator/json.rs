@@ -529,6 +529,16 @@ mod tests {
     }
 
     #[test]
+    fn a_null_is_the_given_text() {
+        let reply = Response { body: b"[1, null]".to_vec().into(), ..Response::default() };
+        let response = ParsedResponse::new(Received::for_test(200, &reply), "", &|| Nanos::MAX);
+        for path in ["$[1]", "$..[1]"] {
+            let query = JsonQuery::new(path).unwrap().with_null("none".to_owned());
+            assert!(query.texts(&response).eq(["none"]), "{path}");
+        }
+    }
+
+    #[test]
     fn values_that_do_not_match_are_not_built() {
         let body = format!("{{\"list\": [{}0], \"token\": \"t\"}}", "{\"\":0},".repeat(500_000));
         assert_eq!(texts("$.token", &body), (vec!["t".to_owned()], None));
