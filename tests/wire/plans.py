@@ -100,6 +100,8 @@ one("multipart_file", http("/f", "POST", [("x", "1")], files=[("note.txt", "uplo
 one("file_as_body", http("/f", "PUT", files=[("note.txt", "", "text/plain")]), files={"note.txt": "hello\n"})
 one("file_as_post_body", http("/f", "POST", files=[("note.txt", "", "")]), files={"note.txt": "hello\n"})
 one("no_keepalive", http("/a", use_keepalive=False) + http("/b", use_keepalive=False))
+one("unset_keepalive", http("/a", use_keepalive=None) + http("/b", use_keepalive=None))
+one("unset_redirects", http("/r302?to=/landed", follow_redirects=None, auto_redirects=None))
 one("some_keepalive", http("/a") + http("/b", use_keepalive=False), noted("keep"))
 one("two_servers", http("/a") + http("/b", host="localhost") + http("/c"))
 one("two_servers_cookies", cookies() + http("/set?sid=1") + http("/set?sid=2", host="localhost") + http("/a") + http("/b", host="localhost"))

@@ -145,7 +145,7 @@ impl<'e> Reader<'e, '_> {
             follows: is_true("HTTPSampler.follow_redirects") || is_true("HTTPSampler.auto_redirects"),
             connect_timeout: time(&connect),
             response_timeout: time(&response),
-            keepalive: element.text_of("HTTPSampler.use_keepalive") != "false",
+            keepalive: element.text_of("HTTPSampler.use_keepalive") == "true",
         }
     }
 

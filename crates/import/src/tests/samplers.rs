@@ -1,6 +1,8 @@
 //! What JMeter puts on the wire for a sampler: method, path, Content-Type and body. The recording of real JMeter 5.6.3 by `tests/wire`
 //! has the same rows.
 
+use offered_schedule::Visitor;
+use offered_workload::Reuse;
 use offered_workload::condition::Subject;
 use offered_workload::script::Which;
 
@@ -127,8 +129,10 @@ fn lists_of_user_defined_variables_are_iterated() {
 
 /// The requests that a user sends once, and in each visit.
 fn once_and_each(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
-    let names = |flow: &Flow| flow.steps.iter().map(|step| step.request.as_str()).collect::<Vec<_>>();
-    (plan.once.as_ref().map(names).unwrap_or_default(), plan.flows.iter().flat_map(names).collect())
+    fn names<'p>(flows: impl IntoIterator<Item = &'p Flow>) -> Vec<&'p str> {
+        flows.into_iter().flat_map(|flow| &flow.steps).map(|step| step.request.as_str()).collect()
+    }
+    (names(&plan.once), names(&plan.flows))
 }
 
 #[test]
@@ -271,4 +275,18 @@ fn each_server_is_a_target() {
     let never = under("IfController", &[("IfController.condition", "1 == 2")], &to("${nowhere}", "never"));
     let (_, workload) = one(&threads(1, 0, &(never + &to("a.test", "one"))));
     assert_eq!(workload.targets().count(), 1);
+}
+
+#[test]
+fn connections_are_kept_only_with_keep_alive() {
+    // HTTPSamplerBaseSchema.useKeepalive: without the property it is off.
+    let closing = get("a", "");
+    let keeping = closing.replace(
+        "</HTTPSamplerProxy>",
+        "<boolProp name=\"HTTPSampler.use_keepalive\">true</boolProp></HTTPSamplerProxy>",
+    );
+    let reuse = |content: &str| one(&threads(1, 0, content)).0.target.reuse();
+    assert_eq!((reuse(&closing), reuse(&keeping)), (Reuse::Fresh, Reuse::PerSession));
+    let (plan, _) = one(&threads(1, 0, &(keeping + &get("b", ""))));
+    assert!(plan.target.reuse() == Reuse::PerSession && has(&plan, "here all keep it"), "{:?}", plan.notes());
 }
