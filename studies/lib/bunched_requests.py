@@ -3,6 +3,7 @@
 import csv
 import io
 
+import gov_test
 import web_gov
 from study import longer, variance
 
@@ -14,6 +15,7 @@ def make(study):
         study.table(f"threads-{name}.csv", web_gov.by_threads(verdicts, name))
     if 1830 in recorded:
         run_1830(study, study.arguments.recorded[1830], recorded[1830])
+    gov_test.make(study)
     (study.out / "options.csv").write_text((study.source / "options.csv").read_text())
     study.page()
 

@@ -171,7 +171,11 @@ fn other_files_are_refused_with_one_line_and_exit_code_2() {
     refused("locust.jmx", b"from locust import HttpUser\n", "guides/from-scripts.md#locust");
     refused("empty.har", b"", "is empty");
     refused("binary.jmx", b"<jmeterTestPlan>\xff\xfe", "is not UTF-8 text");
-    refused("cut.har", b"{\"log\": {\"entries\": [{", "cut.har:1: the file ends inside its JSON; it is truncated");
+    refused(
+        "cut.har",
+        b"{\"log\": {\"entries\": [{",
+        "cut.har:1: the file ends inside its JSON; it is truncated; copy it again",
+    );
     refused("other.json", b"{}", "unknown file format");
     // A sparse file of a hundred megabytes.
     let file = std::fs::File::create(folder.path().join("large.jmx")).unwrap();

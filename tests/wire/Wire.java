@@ -22,7 +22,7 @@ import org.apache.jorphan.collections.SearchByClass;
 
 public class Wire {
     /** Time after which a plan is stopped, in seconds. */
-    private static final long MOST = 120;
+    private static final long MOST = 30;
 
     public static void main(String[] args) throws Exception {
         JMeterUtils.setJMeterHome(args[0]);

@@ -65,7 +65,7 @@ def http(path, method="GET", args=None, body=None, files=None, children="", name
         properties |= {"HTTPSampler.domain": host, "HTTPSampler.port": PORT}
     properties |= {"HTTPSampler.path": path, "HTTPSampler.method": method}
     usual = {"follow_redirects": True, "auto_redirects": False, "use_keepalive": True, "DO_MULTIPART_POST": False}
-    properties |= {f"HTTPSampler.{key}": value for key, value in (usual | more).items()}
+    properties |= {f"HTTPSampler.{key}": value for key, value in (usual | more).items() if value is not None}
     return element("HTTPSamplerProxy", properties, children, name or path.split("?")[0])
 
 

@@ -1,7 +1,7 @@
 """The plans of the comparison: one construct each, as (tool, name, plan, expectation, options).
 
-The expectation says how `offered` may differ: EQUAL (not at all), noted(TEXT) (the import's notes contain TEXT) or refused(TEXT)
-(the import refuses, and its message contains TEXT). Options: `files` beside the plan, `properties` (JMeter), `mask` (a regular expression
+The expectation says how `offered` may differ: EQUAL (not at all), noted(TEXT) (the import's notes contain TEXT), timed(TEXT) (the same, but
+only the times differ) or refused(TEXT) (the import refuses, and its message contains TEXT). Options: `files` beside the plan, `properties` (JMeter), `mask` (a regular expression
 whose matches are replaced on both sides, for random values), `set` (variables of offered).
 """
 
@@ -12,6 +12,11 @@ EQUAL = ("equal", "")
 
 def noted(text):
     return ("noted", text)
+
+
+def timed(text):
+    """The same requests at other times, and a note."""
+    return ("timed", text)
 
 
 def refused(text):
@@ -80,6 +85,7 @@ one("post_raw_csv", headers(("Content-Type", "application/json")) + csv() + http
 one("post_form_typed", headers(("Content-Type", "text/plain")) + http("/f", "POST", [("x", "a b")]))
 one("post_query_and_form", http("/f?q=1", "POST", [("x", "2")]))
 one("post_encoding", http("/f", "POST", [("x", "é")], contentEncoding="ISO-8859-1"), noted("ISO-8859-1"))
+one("post_encoding_utf8", http("/f", "POST", [("x", "é")], contentEncoding="utf8") + http("/g", "POST", body="é", contentEncoding="utf8"))
 one("put_raw", http("/f", "PUT", body="text"))
 one("put_form", http("/f", "PUT", [("x", "a b")]))
 one("put_nothing", http("/f", "PUT"))
@@ -94,7 +100,12 @@ one("multipart_file", http("/f", "POST", [("x", "1")], files=[("note.txt", "uplo
 one("file_as_body", http("/f", "PUT", files=[("note.txt", "", "text/plain")]), files={"note.txt": "hello\n"})
 one("file_as_post_body", http("/f", "POST", files=[("note.txt", "", "")]), files={"note.txt": "hello\n"})
 one("no_keepalive", http("/a", use_keepalive=False) + http("/b", use_keepalive=False))
+one("unset_keepalive", http("/a", use_keepalive=None) + http("/b", use_keepalive=None))
+one("unset_redirects", http("/r302?to=/landed", follow_redirects=None, auto_redirects=None))
 one("some_keepalive", http("/a") + http("/b", use_keepalive=False), noted("keep"))
+one("two_servers", http("/a") + http("/b", host="localhost") + http("/c"))
+one("two_servers_cookies", cookies() + http("/set?sid=1") + http("/set?sid=2", host="localhost") + http("/a") + http("/b", host="localhost"))
+jmeter("two_servers_groups", plan(group(http("/a"), name="one"), group(http("/b", host="localhost"), name="two")))
 one("absolute_path", http(f"http://127.0.0.1:{PORT}/a?x=1", host="example.invalid"))
 one("absolute_path_arguments", http(f"http://127.0.0.1:{PORT}/a", args=[("x", "1")], host=""))
 one("lower_case_method", http("/a", "get"), noted("as it is written"))
@@ -120,13 +131,14 @@ one("cookies_cleared", cookies(clearEachIteration=True) + http("/a") + http("/se
 one("cookies_new_user", cookies(controlledByThreadGroup=True) + http("/a") + http("/set?sid=1"), loops=2)
 jmeter("cookies_new_user_group", plan(group(cookies(controlledByThreadGroup=True) + http("/a") + http("/set?sid=1"), loops=2, same_user=False)))
 one("login_basic", login(f"http://127.0.0.1:{PORT}/", "me", "secret") + http("/a"))
+one("login_digest", login(f"http://127.0.0.1:{PORT}/", "me", "secret", "DIGEST") + http("/digest/a") + http("/digest/b"), noted("nonce"), mask="(?<=^authorization: Digest ).*")
 one("login_elsewhere", login(f"http://127.0.0.1:{PORT}/private", "me", "secret") + http("/a") + http("/private/b"))
 
 # Redirects.
 one("redirect_followed", http("/r302?to=/landed") + http("/a"))
 one("redirect_automatic", http("/r302?to=/landed", follow_redirects=False, auto_redirects=True))
 one("redirect_not_followed", http("/r302?to=/landed", follow_redirects=False))
-one("redirect_some", http("/r302?to=/landed", follow_redirects=False) + http("/r302?to=/other"), noted("only some of its requests follow"))
+one("redirect_some", http("/r302?to=/landed", follow_redirects=False) + http("/r302?to=/other"))
 one("redirect_post", http("/r302?to=/landed", "POST", [("x", "1")]))
 one("redirect_303", http("/r303?to=/landed", "POST", [("x", "1")]))
 one("redirect_307", http("/r307?to=/landed", "POST", [("x", "1")]), noted("follows 307 and 308 redirects of GET and HEAD only"))
@@ -200,11 +212,15 @@ PAGE = http("/page")
 JSON = http("/json")
 one("regex", http("/page", children=HTML) + http("/a?t=${tok}"))
 one("regex_second", http("/json", children=extract_regex("id", r'"id":(\d+)', match="2")) + http("/a?t=${id}"))
-one("regex_template", http("/json", children=extract_regex("id", r'"(id)":(\d+)', template="$2$-$1$")) + http("/a", "POST", body="${id}"), noted("id"))
+one("regex_template", http("/json", children=extract_regex("id", r'"(id)":(\d+)', template="$2$-$1$")) + http("/a", "POST", body="${id}"))
+one("regex_template_missing", http("/page", children=extract_regex("t", "(no)(thing)", template="$1$$2$", default="none")) + http("/a?t=${t}"), noted("groups"))
+one("regex_groups", http("/json", children=extract_regex("id", r'"(id)":(\d+)', template="$2$")) + http("/a?t=${id}&g=${id_g1}&h=${id_g2}"))
+one("regex_groups_missing", http("/json", children=extract_regex("id", r'"(nothing)":(\d+)', template="$2$", default="d")) + http("/a", "POST", body="${id} ${id_g1}"))
+one("regex_url", http("/page?x=7", children=extract_regex("t", r"x=(\d)", useHeaders="URL")) + http("/a?t=${t}"))
 one("regex_default", http("/page", children=extract_regex("t", "nothing(x)", default="none")) + http("/a?t=${t}"))
 one("regex_missing", http("/page", children=extract_regex("t", "nothing(x)")) + http("/a", "POST", body="${t}"))
 one("regex_all", http("/json", children=extract_regex("id", r'"id":(\d+)', match="-1")) + http("/a?t=${id_2}&n=${id_matchNr}"))
-one("regex_header", http("/page", children=extract_regex("t", r"X-Token: (\w+)", useHeaders="true")) + http("/a?t=${t}"), noted("extracts `t`"))
+one("regex_header", http("/page", children=extract_regex("t", r"X-Token: (\w+)", useHeaders="true")) + http("/a?t=${t}"))
 one("regex_in_body", http("/page", children=extract_regex("t", r"quote: (.*)")) + http("/a", "POST", body='{"t": "${t}"}'))
 one("regex_in_path", http("/page", children=extract_regex("t", r"path: (.*)")) + http("/${t}/x"))
 one("regex_in_query", http("/page", children=extract_regex("t", r"blank: (.*)")) + http("/a", args=[("t", "${t}")]))
@@ -212,7 +228,7 @@ one("json", http("/json", children=extract_json("t", "$.token")) + http("/a?t=${
 one("json_two", http("/json", children=extract_json("t;n", "$.token;$.n", "1;1", "x;y")) + http("/a?t=${t}&n=${n}"))
 one("json_filter", http("/json", children=extract_json("t", "$.list[?(@.id == 2)].name")) + http("/a?t=${t}"))
 one("json_default", http("/json", children=extract_json("t", "$.nothing", default="d")) + http("/a?t=${t}"))
-one("json_null", http("/json", children=extract_json("t", "$.none", default="d")) + http("/a?t=${t}"), noted("JSON null"))
+one("json_null", http("/json", children=extract_json("t", "$.none", default="d")) + http("/a?t=${t}"))
 one("json_all", http("/json", children=extract_json("id", "$.list[*].id", match="-1")) + http("/a?t=${id_2}&n=${id_matchNr}"))
 one("json_values", http("/json", children=extract_json("t", "$.flag") + extract_json("f", "$.pi")) + http("/a?t=${t}&f=${f}"))
 one("boundary", http("/page", children=element("BoundaryExtractor", {"BoundaryExtractor.refname": "t", "BoundaryExtractor.lboundary": 'value="', "BoundaryExtractor.rboundary": '"', "BoundaryExtractor.match_number": "1", "BoundaryExtractor.useHeaders": "false"})) + http("/a?t=${t}"))
@@ -220,6 +236,8 @@ one("css", http("/page", children=element("HtmlExtractor", {"HtmlExtractor.refna
 one("xpath", http("/page", children=element("XPathExtractor", {"XPathExtractor.refname": "t", "XPathExtractor.xpathQuery": "//input/@value", "XPathExtractor.tolerant": True, "XPathExtractor.default": "none"})) + http("/a?t=${t}"), noted("extracts `t`"))
 one("extractor_of_group", HTML + http("/page") + http("/a?t=${tok}"))
 one("variable_then_extracted", variables(("tok", "start")) + http("/a?t=${tok}") + http("/page", children=HTML) + http("/b?t=${tok}"), loops=2)
+one("assertion_empty", element("ResponseAssertion", {"Asserion.test_strings": [], "Assertion.test_field": "Assertion.response_data", "Assertion.test_type": 2})
+    + element("DurationAssertion", {"DurationAssertion.duration": ""}) + http("/a") + http("/b"))
 one("assertion_passes", http("/a", children=assertion("ok")) + http("/b"))
 for error, expected in [("continue", EQUAL), ("startnextloop", EQUAL), ("stopthread", noted("stops the thread after an error")), ("stoptest", EQUAL)]:
     jmeter(f"on_error_{error}", plan(group(http("/a") + http("/status/500") + http("/b"), loops=2, error=error)), expected)
@@ -233,7 +251,11 @@ one("loop_variable", loop("${n}", http("/a")), variables=[("n", "2")])
 one("once_needed", controller("OnceOnlyController", http("/page", children=HTML)) + http("/a?t=${tok}"), loops=3)
 one("once_unneeded", controller("OnceOnlyController", http("/login")) + http("/a"), loops=3)
 one("once_one_iteration", controller("OnceOnlyController", http("/login")) + http("/a"))
-one("once_and_data", csv() + controller("OnceOnlyController", http("/login")) + http("/a?x=${a}"), noted("once per thread"), loops=3, files={"data.csv": PAIRS})
+one("once_and_data", csv() + controller("OnceOnlyController", http("/login?x=${a}")) + http("/a?x=${a}"), loops=3, files={"data.csv": PAIRS})
+one("once_in_simple_controller", controller("GenericController", controller("OnceOnlyController", http("/login")) + http("/a")) + http("/b"), loops=2)
+one("once_later", http("/a") + controller("OnceOnlyController", http("/login")) + http("/b"), noted("here they come before them"), loops=2)
+one("once_of_threads", controller("OnceOnlyController", http("/page", children=HTML)) + http("/a?t=${tok}"), loops=2, threads=3)
+one("once_only", controller("OnceOnlyController", http("/login")), loops=2, threads=2)
 one("once_in_loop", loop(2, controller("OnceOnlyController", http("/login")) + http("/a")))
 one("if_constant", when("${__jexl3(1 < 2)}", http("/yes")) + when("${__jexl3(1 > 2)}", http("/no")) + http("/a"))
 one("if_script", when('"${v}" == "1"', http("/yes"), False) + http("/a"), variables=[("v", "1")])
@@ -285,11 +307,12 @@ one("images", http("/page", image_parser=True), noted("embedded resources"))
 
 # Groups.
 jmeter("threads", plan(group(http("/a") + http("/b"), threads=3, loops=2)))
+jmeter("delayed", plan(group(http("/a"), threads=2, loops=2, scheduler=True, delay="1", duration="10")))
 jmeter("two_groups", plan(group(http("/a"), name="one", loops=2), group(http("/b"), name="two", loops=3)))
 jmeter("groups_in_order", plan(group(http("/a"), name="one"), group(http("/b"), name="two"), serialize_threadgroups=True))
 jmeter("setup_and_teardown", plan(group(http("/s"), name="s", cls="SetupThreadGroup"), group(http("/a"), name="load"), group(http("/p"), name="p", cls="PostThreadGroup")))
 jmeter("shared_throughput", plan(group(element("ConstantThroughputTimer", {"calcMode": 2, "throughput": "<doubleProp><name>throughput</name><value>2400.0</value><savedValue>0.0</savedValue></doubleProp>"})
-                                       + http("/a"), threads=4, loops=5)), noted("20 requests in all"))
+                                       + http("/a"), threads=4, loops=5)), timed("20 requests in all"))
 jmeter("precise_throughput", plan(group(element("PreciseThroughputTimer", {"throughput": "<doubleProp><name>throughput</name><value>20.0</value><savedValue>0.0</savedValue></doubleProp>",
                                         "throughputPeriod": 1, "duration": "<longProp name=\"duration\">5</longProp>", "batchSize": 1, "batchThreadDelay": 0, "exactLimit": 10000, "allowedThroughputSurplus": "<doubleProp><name>allowedThroughputSurplus</name><value>1.0</value><savedValue>0.0</savedValue></doubleProp>",
-                                        "randomSeed": "<longProp name=\"randomSeed\">0</longProp>"}) + http("/a"), threads=2, loops=5)), noted("10 requests in all"))
+                                        "randomSeed": "<longProp name=\"randomSeed\">0</longProp>"}) + http("/a"), threads=2, loops=5)), timed("10 requests in all"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -41,6 +42,12 @@ class Server:
         self.key, self.times = key, {}
         self.records.setdefault(key, [])
 
+    def settle(self):
+        """Waits until no request has come for 50 ms, for a tool that ended before the last of its requests was read."""
+        before = -1
+        while before != (before := sum(map(len, self.records.values()))):
+            time.sleep(0.05)
+
     async def connection(self, reader, writer):
         self.connections += 1
         number = self.connections
@@ -64,7 +71,7 @@ class Server:
                     self.begin(unquote(path[9:]))
                 else:
                     self.records.setdefault(self.key, []).append(Request(number, method, path, headers, body))
-                status, more, content = self.respond(path)
+                status, more, content = self.respond(path, value.get("authorization", ""))
                 close = value.get("connection", "").lower() == "close"
                 length = "" if status in (204, 304) else f"Content-Length: {len(content)}\r\n"
                 writer.write((f"HTTP/1.1 {status} x\r\n{length}{more}" + ("Connection: close\r\n" if close else "") + "\r\n").encode()
@@ -77,9 +84,11 @@ class Server:
         finally:
             writer.close()
 
-    def respond(self, path):
-        """Status, header lines and content. A path with `to` redirects, one with `sid` sets a cookie."""
+    def respond(self, path, authorization):
+        """Status, header lines and content. A path with `to` redirects, one with `sid` sets a cookie, one below /digest needs a login."""
         url = urlsplit(path)
+        if url.path.startswith("/digest/") and not authorization.startswith("Digest "):
+            return 401, 'WWW-Authenticate: Digest realm="r", nonce="abc", qop="auth", algorithm=MD5\r\n', b"who?"
         query = {name: values[0] for name, values in parse_qs(url.query).items()}
         count = self.times[path] = self.times.get(path, 0) + 1
         name = url.path.rsplit("/", 1)[-1]

@@ -162,10 +162,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             None => {
                 out!(no newline: "{workload}");
                 if !plan.notes.is_empty() {
-                    status!(
-                        "warning: {} items were not translated, or not exactly; see the comments at the top",
-                        plan.notes().len()
-                    );
+                    let items = match plan.notes().len() {
+                        1 => "1 item was".to_owned(),
+                        many => format!("{many} items were"),
+                    };
+                    status!("warning: {items} not translated, or not exactly; see the comments at the top");
                 }
             }
         }

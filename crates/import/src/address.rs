@@ -1,4 +1,4 @@
-//! URLs of requests, and the choice of the one target of a workload.
+//! URLs of requests, and the choice of the targets of a workload.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use offered_workload::{Address, Protocol, Target, Tls, Url};
 
 use crate::note::Note;
+use crate::plan::unique_name;
 use crate::text::Text;
 use crate::{Error, ParameterKind};
 
@@ -95,37 +96,38 @@ impl Server {
     }
 }
 
-/// A request for the choice of the target: its server and its position in the file.
+/// A request for the choice of the targets: its server and its position in the file.
 pub(crate) struct Candidate<'c> {
     pub(crate) server: &'c Server,
     pub(crate) line: usize,
     pub(crate) element: &'c str,
-    /// Number of times that the plan sends the request.
+    /// Number of times that the plan sends the request; 0 if it is in a part that never runs.
     pub(crate) times: usize,
 }
 
-/// Result of the choice of the target.
+/// Result of the choice of the targets.
 pub(crate) struct TargetChoice {
-    /// URL of the target.
-    pub(crate) url: Url,
-    /// For each request, whether it goes to the target.
-    pub(crate) included: Vec<bool>,
-    /// Notes about the other requests.
+    /// URLs of the targets; never empty.
+    pub(crate) urls: Vec<Url>,
+    /// For each request, the number of its target; `None` if it is left out.
+    pub(crate) target_of: Vec<Option<u16>>,
+    /// Notes about the requests that are left out or have no server.
     pub(crate) notes: Vec<Note>,
 }
 
-/// Chooses the target: `preferred` if any request goes to it, else the server with most requests, the first one on a
-/// tie. Requests to other servers are excluded. If no request names a server, the target is [`DEFAULT_URL`].
+/// Chooses at most `most` targets: `preferred` first, then the servers with most requests, the first one on a tie. Requests to
+/// other servers are left out. If no request names a server, the target is [`DEFAULT_URL`].
 ///
 /// # Errors
 /// The host of a request is unknown, or the URL is not valid in a workload.
-pub(crate) fn choose_target<'c>(
+pub(crate) fn choose_targets<'c>(
     candidates: impl Iterator<Item = Candidate<'c>> + Clone,
     preferred: Option<&Server>,
+    most: usize,
     file: &str,
 ) -> Result<TargetChoice, Error> {
     let mut counts: BTreeMap<&Server, (usize, Reverse<usize>)> = BTreeMap::new();
-    for (at, candidate) in candidates.clone().enumerate() {
+    for (at, candidate) in candidates.clone().enumerate().filter(|(_, candidate)| candidate.times > 0) {
         match candidate.server {
             Server::Known(_) => counts.entry(candidate.server).or_insert((0, Reverse(at))).0 += candidate.times,
             Server::Unresolved(MissingValue { is_property, name }) => {
@@ -140,33 +142,48 @@ pub(crate) fn choose_target<'c>(
             Server::Unspecified | Server::Runtime => {}
         }
     }
-    let most = counts.iter().max_by_key(|(_, counts)| **counts).map(|(server, _)| *server);
-    let chosen = preferred.filter(|preferred| counts.contains_key(preferred)).or(most).cloned().unwrap_or_default();
+    let mut chosen: Vec<(&Server, (usize, Reverse<usize>))> = counts.into_iter().collect();
+    chosen.sort_by_key(|(server, counts)| Reverse((preferred == Some(*server), *counts)));
+    chosen.truncate(most);
+    let number_of = |server: &Server| (0u16..).zip(&chosen).find(|(_, (one, _))| *one == server).map(|(at, _)| at);
     let mut notes = Vec::new();
-    let included = candidates.map(|candidate| {
-        let (included, message) = match candidate.server {
-            Server::Unspecified if chosen == Server::Unspecified => {
-                (true, format!("has no server; the target is set to {DEFAULT_URL}"))
+    let target_of = candidates.map(|candidate| {
+        let (number, message) = match candidate.server {
+            _ if candidate.times == 0 => return None,
+            Server::Unspecified if chosen.is_empty() => {
+                (Some(0), format!("has no server; the target is set to {DEFAULT_URL}; change `url` in [target]"))
             }
-            server if *server == chosen => return true,
-            Server::Known(url) => (
-                false,
-                format!(
-                    "goes to another server, {url}; left out except for its wait, because a workload has one target"
+            server @ Server::Known(url) => match number_of(server) {
+                Some(number) => return Some(number),
+                None => (
+                    None,
+                    format!(
+                        "goes to another server, {url}; left out except for its wait; to send it, add a [[target]]"
+                    ),
                 ),
-            ),
+            },
             Server::Runtime => {
-                (false, "goes to a server that is only known at run time; left out except for its wait".to_owned())
+                (None, "goes to a server that is only known at run time; left out except for its wait".to_owned())
             }
-            _ => (false, "has no server; left out except for its wait".to_owned()),
+            _ => (None, "has no server; left out except for its wait".to_owned()),
         };
         notes.push(Note { line: candidate.line, element: candidate.element.to_owned(), message });
-        included
+        number
     });
-    let included = included.collect();
-    let url = if let Server::Known(url) = &chosen { url } else { DEFAULT_URL };
-    let url = url.parse().map_err(|wrong| Error::File { file: file.to_owned(), message: format!("{url}: {wrong}") })?;
-    Ok(TargetChoice { url, included, notes })
+    let target_of = target_of.collect();
+    let mut urls: Vec<&str> = chosen.iter().map(|(server, _)| server.url()).collect();
+    if urls.is_empty() {
+        urls.push(DEFAULT_URL);
+    }
+    let wrong = |url: &str, wrong| Error::File { file: file.to_owned(), message: format!("{url}: {wrong}") };
+    let urls =
+        urls.into_iter().map(|url| url.parse::<Url>().map_err(|why| wrong(url, why))).collect::<Result<_, _>>()?;
+    Ok(TargetChoice { urls, target_of, notes })
+}
+
+/// A name for the target with this URL: its host, with a number if the name is `taken`.
+pub(crate) fn target_name(url: &Url, taken: impl Fn(&str) -> bool) -> String {
+    unique_name(url.to_string().split('/').nth(2).unwrap_or_default(), taken)
 }
 
 /// A target with default settings at [`DEFAULT_URL`].

@@ -4,6 +4,7 @@
 //! preceding step. If the transitions of a step have different waits, the step is duplicated for each wait and the
 //! choice is made one request earlier. The sequence of requests and waits keeps its distribution.
 
+use offered_distributions::Distribution;
 use offered_workload::condition::Condition;
 
 use crate::delay::Delay;
@@ -31,7 +32,7 @@ pub(crate) enum Action {
     Choice(Vec<(f64, Action)>),
     /// The action, repeated this number of times.
     Repeat(u32, Box<Action>),
-    /// The action, only in the first pass of the enclosing loop.
+    /// The action, only in the first pass of the enclosing loop, or of all iterations.
     FirstPass(Box<Action>),
     /// The action, only if the condition holds.
     If(Condition, Box<Action>),
@@ -82,6 +83,23 @@ impl Action {
             Self::If(condition, action) => Self::If(condition, Box::new(action.retain_requests(kept))),
             action => action,
         }
+    }
+
+    /// The first passes outside of loops, choices and conditions, and the actions of every pass.
+    pub(crate) fn split_first_passes(self) -> (Vec<Self>, Self) {
+        let Self::Sequence(actions) = self else { return (Vec::new(), self) };
+        let (mut first, mut every) = (Vec::new(), Vec::new());
+        for action in actions {
+            match action {
+                Self::FirstPass(action) => first.push(*action),
+                action => {
+                    let (inner, rest) = action.split_first_passes();
+                    first.extend(inner);
+                    every.push(rest);
+                }
+            }
+        }
+        (first, Self::Sequence(every))
     }
 
     /// Unrolls the first pass of loops that contain [`Action::FirstPass`]; outside of loops a first pass is a plain
@@ -150,8 +168,17 @@ impl Chain {
     /// # Errors
     /// The chain exceeds one of the limits.
     pub(crate) fn build(action: &Action, same_user: bool) -> Result<Self, TooLong> {
-        let over = |delay| vec![Transition { to: None, weight: 1.0, delay }];
-        let transitions = Builder::default().enter(action, over(None))?;
+        let chain = Self::followed_by(action, None)?;
+        if same_user { Self::followed_by(action, Some(chain.initial_wait)) } else { Ok(chain) }
+    }
+
+    /// Builds the chain of `action`, after whose last request the user waits; `None`: any time.
+    ///
+    /// # Errors
+    /// The chain exceeds one of the limits.
+    pub(crate) fn followed_by(action: &Action, wait: Option<Delay>) -> Result<Self, TooLong> {
+        let mut builder = Builder::default();
+        let transitions = builder.enter(action, vec![Transition { to: None, weight: 1.0, delay: wait }])?;
         let firsts: Vec<(f64, Delay)> = transitions
             .iter()
             .filter(|transition| transition.to.is_some())
@@ -159,8 +186,6 @@ impl Chain {
             .collect();
         let initial_wait = Delay::mixture(&firsts);
         let is_mixture = firsts.iter().any(|(_, delay)| *delay != initial_wait);
-        let mut builder = Builder::default();
-        let transitions = builder.enter(action, over(same_user.then(|| initial_wait.clone())))?;
         let mut entry: Vec<(usize, f64)> = Vec::new();
         for transition in &transitions {
             if let Some(to) = transition.to {
@@ -177,6 +202,11 @@ impl Chain {
         let flows = if simple { 1 } else { chain.entry.len() as u64 };
         let requests: u64 = chain.steps.iter().map(|step| u64::from(step.repeat)).sum();
         if requests * flows > MAX_REQUESTS { Err(TooLong) } else { Ok(chain) }
+    }
+
+    /// Whether every pass begins with the same request.
+    pub(crate) fn has_one_start(&self) -> bool {
+        self.entry.len() == 1 && self.nonempty_share == 1.0
     }
 
     /// Removes the conditions of the first requests of an iteration, which a flow cannot have, from all requests of the same
@@ -245,9 +275,9 @@ impl Chain {
         self.steps.iter().any(|step| step.think.distribution().1)
     }
 
-    /// One flow for each entry step. `name` is the base of the flow names, `requests` are the request names.
-    pub(crate) fn flows(&self, name: &str, requests: &[String]) -> Vec<Flow> {
-        let usual = self.initial_wait.distribution().0;
+    /// One flow for each entry step. `name` is the base of the flow names, `requests` are the request names, `usual` is the think
+    /// time that steps need not state.
+    pub(crate) fn flows(&self, name: &str, requests: &[String], usual: &Distribution) -> Vec<Flow> {
         let mut flows: Vec<Flow> = Vec::new();
         for (start, weight) in &self.entry {
             let mut seen = vec![false; self.steps.len()];
@@ -264,7 +294,7 @@ impl Chain {
                 let taken = |name: &str| steps.iter().any(|step| step.name == name);
                 let think = step.think.distribution().0;
                 let next = step.next.iter().map(|(to, p)| (to.map(|to| position(&order, to)), *p)).collect();
-                let (name, think) = (unique_name(&request, taken), (think != usual).then_some(think));
+                let (name, think) = (unique_name(&request, taken), (think != *usual).then_some(think));
                 let only_if = step.only_if.as_ref().map(|(_, condition)| condition.clone());
                 let until = step.until.clone();
                 steps.push(Step { name, request, repeat: step.repeat, think, only_if, until, next });

@@ -7,14 +7,16 @@ use offered_base::{InvalidValue, Nanos};
 use offered_schedule::flow::{Flow, Flows, Step};
 use offered_schedule::{Length, Scenario, Scenarios, Sessions};
 use offered_workload::condition::Condition;
-use offered_workload::{Draft, Request, Workload};
+use offered_workload::{Draft, Request, Target, Workload};
 
+use crate::address::target_name;
 use crate::plan::{Plan, unique_name};
 use crate::write::one_line;
 
 /// The parts of several workloads, as they are put together.
 #[derive(Default)]
 struct Parts {
+    targets: Vec<Target>,
     requests: Vec<Request>,
     flows: Vec<Flow>,
     steps: Vec<Step>,
@@ -54,7 +56,7 @@ impl Plan {
     /// One workload with a scenario for each of `plans`. If their file runs them one after another, each starts at the end of the one before.
     ///
     /// # Errors
-    /// They have different targets, variables of one name with different values, or an end that is only a count.
+    /// They have variables of one name with different values, or an end that is only a count.
     pub fn combined(plans: &[Self]) -> Result<Workload, InvalidValue> {
         let wrong = |what: &str| Err(InvalidValue::new(what));
         let (mut parts, mut all, mut start) = (Parts::default(), Vec::new(), Nanos::ZERO);
@@ -65,9 +67,6 @@ impl Plan {
                 return wrong("a group ends after a number of requests or iterations, and a scenario ends at a time");
             }
             let first = whole.get_or_insert_with(|| Draft { variables: Vec::new(), ..draft.clone() });
-            if first.target != draft.target {
-                return wrong("the groups have different servers, or different settings for it");
-            }
             for variable in &draft.variables {
                 match first.variables.iter().find(|known| known.name == variable.name) {
                     Some(known) if known == variable => {}
@@ -84,28 +83,51 @@ impl Plan {
             }
         }
         let Some(whole) = whole else { return wrong("no plans") };
-        let Parts { requests, flows, steps, conditions } = parts;
+        let Parts { mut targets, requests, flows, steps, conditions } = parts;
         let flows = if flows.is_empty() { None } else { Some(Flows::new(flows, steps)?) };
         let scenarios = all.into_iter().map(|part| part.scenario(&requests, flows.as_ref()));
         let scenarios = Scenarios::new(scenarios.collect::<Result<_, _>>()?, flows.clone().map(Arc::new))?;
         let duration = scenarios.end();
         let sessions = Sessions::Scenarios(scenarios);
-        Workload::new(Draft { requests, conditions, sessions, duration, skip_first: Nanos::ZERO, ..whole })
+        let target = (!targets.is_empty()).then(|| targets.remove(0));
+        let (more_targets, skip_first) = (targets, Nanos::ZERO);
+        Workload::new(Draft { target, more_targets, requests, conditions, sessions, duration, skip_first, ..whole })
     }
 }
 
 impl Parts {
+    /// The number of `target` among the targets of all, to which it is added if none is equal.
+    fn target(&mut self, target: &Target) -> usize {
+        let unnamed = |target: &Target| target.clone().with_name("");
+        let equal = |known: &Target| unnamed(known) == unnamed(target);
+        if let Some(at) = self.targets.iter().position(equal) {
+            return at;
+        }
+        let name = target_name(target.url(), |name| self.targets.iter().any(|known| known.name() == Some(name)));
+        let named = if self.targets.is_empty() { target.clone() } else { target.clone().with_name(name) };
+        self.targets.push(named);
+        self.targets.len() - 1
+    }
+
     fn add(&mut self, plan: &Plan, draft: Draft, start: Nanos) -> Result<Part, InvalidValue> {
         let too_many = |_| InvalidValue::new("the groups have too many steps");
         let number = |n: usize| u16::try_from(n).map_err(too_many);
         let (requests, flows, steps) = (self.requests.len(), self.flows.len(), self.steps.len());
+        let scenario = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
+        let targets = draft.target.iter().chain(&draft.more_targets).map(|target| number(self.target(target)));
+        let targets: Vec<u16> = targets.collect::<Result<_, _>>()?;
         for request in draft.requests {
             let name = unique_name(request.name(), |name| self.requests.iter().any(|known| known.name() == name));
-            self.requests.push(request.named(name));
+            let target = targets.get(usize::from(request.target())).copied().unwrap_or_default();
+            self.requests.push(request.named(name).with_target(target));
         }
         if let Some(own) = draft.sessions.flows() {
             for flow in own.flows() {
-                let name = unique_name(&flow.name, |name| self.flows.iter().any(|known| known.name == name));
+                let wanted = match flow.once {
+                    Some(_) => format!("{scenario}: {}", flow.name),
+                    None => flow.name.clone(),
+                };
+                let name = unique_name(&wanted, |name| self.flows.iter().any(|known| known.name == name));
                 self.flows.push(Flow { name, start: number(usize::from(flow.start) + steps)?, ..flow.clone() });
             }
             for step in own.steps() {
@@ -119,9 +141,8 @@ impl Parts {
             }
         }
         self.conditions.extend(draft.conditions);
-        let name = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
         Ok(Part {
-            name,
+            name: scenario,
             sessions: draft.sessions,
             requests: requests..self.requests.len(),
             flows: flows..self.flows.len(),

@@ -219,7 +219,10 @@ impl Reader {
     fn option(&mut self, command: &mut CommandOptions, written: &str, line: usize, value: Option<Word>) -> LineResult {
         let option = options::long_name(written);
         if takes_value(option) && value.is_none() {
-            return Err((line, format!("the command ends after {written}, which needs a value; it is truncated")));
+            return Err((
+                line,
+                format!("the command ends after {written}, which needs a value; it is truncated; copy it again"),
+            ));
         }
         let value = value.map(|word| self.substitute_assigned(&word.text)).unwrap_or_default();
         let shown = value.to_display();

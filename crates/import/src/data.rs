@@ -133,7 +133,7 @@ fn quoted(text: &str) -> String {
 pub(crate) fn json(text: &str, file: &str) -> Result<Data, Error> {
     let wrong = |error: serde_json::Error| {
         let message = if error.is_eof() {
-            "the file ends inside its JSON; it is truncated".to_owned()
+            "the file ends inside its JSON; it is truncated; copy it again".to_owned()
         } else {
             let text = error.to_string();
             let text = text.split(" at line ").next().unwrap_or_default();

@@ -352,7 +352,7 @@ impl<'d> Reader<'d> {
             self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
         } else if longest > LONG_PAUSE_S {
             let message = format!(
-                "the longest pause is {}; with few users nothing is sent in that time; shorten the pauses by capping think times",
+                "the longest pause is {}; a user sends nothing in that time, so a run that is no longer may be empty; cap the pauses at import, or set `think`",
                 shown(longest)
             );
             self.note("", message);

@@ -7,7 +7,7 @@ use offered_workload::condition::Subject;
 use offered_workload::script::{Auth, Body, Content, IfMissing};
 
 use crate::note::Note;
-use crate::plan::{Plan, Request, Step, Variable};
+use crate::plan::{Flow, Plan, Request, Step, Variable};
 use crate::text::{self, Text};
 
 /// Removes unused variables. If a flow can use an extracted variable before it is extracted, the variable gets the
@@ -19,7 +19,7 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         .flat_map(variables_of)
         .chain(plan.target.headers().iter().flat_map(|(_, value)| names(value)))
         .chain(plan.target.auth().into_iter().flat_map(auth_variables))
-        .chain(plan.flows.iter().flat_map(|flow| &flow.steps).flat_map(condition_variables))
+        .chain(plan.flows.iter().chain(&plan.once).flat_map(|flow| &flow.steps).flat_map(condition_variables))
         .collect();
     plan.variables.retain(|variable| used.contains(&variable.name));
     let extracted: HashSet<&str> =
@@ -93,30 +93,49 @@ fn auth_variables(auth: &Auth) -> Vec<String> {
     auth.templates().into_iter().flat_map(names).collect()
 }
 
-/// Whether a path through a flow reaches a request that uses `name` before a request that extracts it.
+/// What a walk through a flow does first with a variable.
+#[derive(PartialEq, Eq)]
+enum FirstUse {
+    /// A request uses it, on some path.
+    Used,
+    /// A request extracts it, on all paths.
+    Extracted,
+    Neither,
+}
+
+/// Whether a path through what a user does reaches a request that uses `name` before a request that extracts it.
 fn used_before_extraction(plan: &Plan, name: &str) -> bool {
-    let request = |called: &str| plan.requests.iter().find(|request| request.name == called);
     let uses = |request: &Request| variables_of(request).iter().any(|used| used == name);
-    let extracts = |request: &Request| request.extract.iter().any(|extract| extract.name == name);
     if plan.flows.is_empty() {
         return plan.requests.iter().any(uses);
     }
-    plan.flows.iter().any(|flow| {
-        let mut seen = vec![false; flow.steps.len()];
-        let mut ahead = VecDeque::from([0]);
-        while let Some(at) = ahead.pop_front() {
-            if std::mem::replace(&mut seen[at], true) {
-                continue;
-            }
-            let Some(request) = request(&flow.steps[at].request) else { continue };
-            if uses(request) {
-                return true;
-            }
-            // A step with a condition may be left out.
-            if !extracts(request) || flow.steps[at].only_if.is_some() {
-                ahead.extend(flow.steps[at].next.iter().filter_map(|(to, _)| *to));
-            }
+    let first_use = |flow: &Flow| first_use(plan, flow, name);
+    match plan.once.as_ref().map_or(FirstUse::Neither, first_use) {
+        FirstUse::Used => true,
+        FirstUse::Extracted => false,
+        FirstUse::Neither => plan.flows.iter().any(|flow| first_use(flow) == FirstUse::Used),
+    }
+}
+
+fn first_use(plan: &Plan, flow: &Flow, name: &str) -> FirstUse {
+    let request = |called: &str| plan.requests.iter().find(|request| request.name == called);
+    let uses = |request: &Request| variables_of(request).iter().any(|used| used == name);
+    let extracts = |request: &Request| request.extract.iter().any(|extract| extract.name == name);
+    let (mut seen, mut ends) = (vec![false; flow.steps.len()], false);
+    let mut ahead = VecDeque::from([0]);
+    while let Some(at) = ahead.pop_front() {
+        if std::mem::replace(&mut seen[at], true) {
+            continue;
         }
-        false
-    })
+        let Some(request) = request(&flow.steps[at].request) else { continue };
+        if uses(request) {
+            return FirstUse::Used;
+        }
+        // A step with a condition may be left out.
+        if !extracts(request) || flow.steps[at].only_if.is_some() {
+            ends |= flow.steps[at].next.iter().any(|(to, _)| to.is_none());
+            ahead.extend(flow.steps[at].next.iter().filter_map(|(to, _)| *to));
+        }
+    }
+    if ends { FirstUse::Neither } else { FirstUse::Extracted }
 }

@@ -13,9 +13,12 @@ mod functions;
 mod group;
 mod include;
 mod node;
+mod once;
 mod response;
 mod sampler;
 mod stages;
+mod target;
+mod template;
 mod timer;
 mod tree;
 mod untranslated;
@@ -23,29 +26,24 @@ mod variables;
 
 use std::collections::BTreeMap;
 
-use offered_workload::script::{Find, OnFailure};
-use offered_workload::{Reuse, Target, Url};
+use offered_workload::Url;
+use offered_workload::script::OnFailure;
 
 use controller::Scope;
 use group::{GroupKind, Load, Throttle};
 use node::Node;
+use once::Chains;
 use sampler::SamplerRequest;
+use target::more_targets;
 use tree::Element;
 use variables::Variables;
 
-use crate::address::{Candidate, TargetChoice, choose_target};
 use crate::chain::{Action, Chain, MAX_STEPS};
 use crate::initial_values;
 use crate::note::Note;
 use crate::plan::{Phase, Plan, Request, unique_name};
 use crate::text::Text;
 use crate::{Error, ImportOptions};
-
-/// Maximum number of redirects that `JMeter` follows.
-const REDIRECTS: u32 = 20;
-
-/// Maximum number of elements in all iterations of a group that are written out.
-const MAX_UNROLLED: usize = 500;
 
 /// Maximum number of thread groups.
 const MAX_GROUPS: usize = 100;
@@ -68,6 +66,10 @@ struct Reader<'e, 'g> {
     same_user: bool,
     /// If cookies are cleared at each iteration, the note for users who keep them.
     clears_cookies: Option<Note>,
+    /// Whether other requests use values of requests that a thread sends once.
+    once_is_used: bool,
+    /// Whether a thread sends requests once.
+    has_once: bool,
     /// Whether the nearest controller is a finite loop.
     in_loop: bool,
     /// Whether an enclosing controller has a condition.
@@ -87,13 +89,18 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
     let mut tree = tree::read(text, file)?;
     let refused = |message: &str| Error::File { file: file.to_owned(), message: message.to_owned() };
     if tree.tag != "jmeterTestPlan" {
-        return Err(refused(&format!("the root element is <{}>; expected <jmeterTestPlan>", tree.tag)));
+        return Err(refused(&format!(
+            "the root element is <{}>; expected <jmeterTestPlan>: save the whole test plan in JMeter",
+            tree.tag
+        )));
     }
     include::expand(&mut tree, options.read_include);
     let top: Vec<Node> =
         tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::from_hash_tree).collect();
     let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
-        return Err(refused("no enabled <TestPlan> element found"));
+        return Err(refused(
+            "no enabled <TestPlan> element found; it is a part of a plan: merge it into a plan in JMeter and save that",
+        ));
     };
     let runs = |node: &&Node| group::kind(node).is_some();
     let loads = |node: &&Node| group::phase(node) == Phase::Load;
@@ -127,6 +134,8 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
             on_failure: group::on_failure(group),
             same_user: group.element.text_of("ThreadGroup.same_user_on_next_iteration") != "false",
             clears_cookies: None,
+            once_is_used: false,
+            has_once: false,
             in_loop: false,
             in_condition: false,
             passes: 0,
@@ -177,6 +186,7 @@ fn no_requests(tree: &Element, top: &[Node]) -> String {
     for node in top {
         count(node, &mut kinds);
     }
+    let http = kinds.keys().any(|kind| sampler::is_http(kind));
     let kinds: Vec<String> = kinds.iter().map(|(kind, times)| format!("{times} {kind}")).collect();
     let has = if kinds.is_empty() { String::new() } else { format!(" (samplers: {})", kinds.join(", ")) };
     let mut groups = Vec::new();
@@ -188,15 +198,37 @@ fn no_requests(tree: &Element, top: &[Node]) -> String {
     let (disabled, enabled): (Vec<&&Element>, Vec<&&Element>) =
         groups.iter().partition(|group| group.attribute("enabled") == "false");
     let unknown: Vec<_> = enabled.into_iter().filter(|group| !group::is_known(group.class())).collect();
-    let why = match (unknown.first(), disabled.is_empty()) {
-        (Some(group), _) => {
-            format!("; {} of class {} is not a known kind of thread group", named(vec![group]), group.class())
+    let unread = tree.find(&|element| !element.attribute("unread").is_empty());
+    let why = match (unknown.first(), unread, disabled.is_empty()) {
+        (Some(group), ..) => {
+            format!(
+                "{} of class {} is not a known kind of thread group; use another kind, for example a Thread Group",
+                named(vec![group]),
+                group.class()
+            )
         }
-        (None, false) => format!("; disabled: {}; set enabled=\"true\" there, or enable it in JMeter", named(disabled)),
-        (None, true) if groups.is_empty() => "; the file has no thread group, only parts of a plan".to_owned(),
-        (None, true) => String::new(),
+        (None, Some(include), _) => {
+            format!("line {} {}: {}", include.line, include.class(), include.attribute("unread"))
+        }
+        (None, None, false) => {
+            format!("disabled: {}; set enabled=\"true\" there, or enable it in JMeter", named(disabled))
+        }
+        (None, None, true) if groups.is_empty() => {
+            "the file has no thread group, only parts of a plan; merge it into a plan in JMeter and save that"
+                .to_owned()
+        }
+        (None, None, true) if http => {
+            "its HTTP requests are where they never run, such as in a test fragment; move them in JMeter".to_owned()
+        }
+        (None, None, true) if kinds.is_empty() => {
+            "it has no samplers; add or record HTTP requests in JMeter".to_owned()
+        }
+        (None, None, true) => {
+            "only HTTP requests are translated; write a workload instead: `offered init URL` makes a first one"
+                .to_owned()
+        }
     };
-    format!("no enabled thread group with an HTTP request found{has}{why}")
+    format!("no enabled thread group with an HTTP request found{has}; {why}")
 }
 
 /// The thread groups in the file, known or not, enabled or not.
@@ -209,7 +241,7 @@ fn thread_groups<'e>(element: &'e Element, groups: &mut Vec<&'e Element>) {
 
 /// Counts the samplers under `node` by class.
 fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
-    if controller::is_sampler(node.class()) {
+    if controller::is_sampler(node.class()) && !tree::is_controller(node.class()) {
         *kinds.entry(node.class()).or_default() += 1;
     }
     node.children.iter().for_each(|child| count(child, kinds));
@@ -218,6 +250,15 @@ fn count<'e>(node: &Node<'e>, kinds: &mut BTreeMap<&'e str, usize>) {
 fn note(node: &Node, message: String) -> Note {
     let name = if node.name().is_empty() { String::new() } else { format!(" `{}`", node.name()) };
     Note { line: node.element.line, element: format!("{}{name}", node.class()), message }
+}
+
+/// How a reference without a value gets one.
+fn fix_of(unknown: &str) -> String {
+    let name = unknown.trim_start_matches("${").trim_end_matches('}');
+    match name.starts_with("__") {
+        true => "replace it in the plan".to_owned(),
+        false => format!("import again with --set {name}=VALUE"),
+    }
 }
 
 impl<'e> Reader<'e, '_> {
@@ -229,11 +270,7 @@ impl<'e> Reader<'e, '_> {
     fn resolve(&mut self, node: &Node, text: &str) -> Text {
         let (resolved, unknown) = self.variables.resolve(text);
         for unknown in unknown {
-            let name = unknown.trim_start_matches("${").trim_end_matches('}');
-            let fix = match name.starts_with("__") {
-                true => "replace it in the plan".to_owned(),
-                false => format!("import again with --set {name}=VALUE"),
-            };
+            let fix = fix_of(&unknown);
             self.note(node, format!("`{unknown}` has no known value and is sent unchanged; {fix}"));
         }
         resolved
@@ -245,11 +282,12 @@ impl<'e> Reader<'e, '_> {
         if text.is_empty() {
             return otherwise;
         }
-        let resolved = self.variables.resolve(text).0.to_display();
-        match resolved.trim().parse::<f64>() {
+        let (resolved, unknown) = self.variables.resolve(text);
+        match resolved.to_display().trim().parse::<f64>() {
             Ok(number) if number.is_finite() => number,
             _ => {
-                self.note(node, format!("`{property}` is `{text}`, which is not a number; {otherwise} is used"));
+                let fix = unknown.first().map_or_else(String::new, |unknown| format!("; {}", fix_of(unknown)));
+                self.note(node, format!("`{property}` is `{text}`, which is not a number; {otherwise} is used{fix}"));
                 otherwise
             }
         }
@@ -273,12 +311,7 @@ impl<'e> Reader<'e, '_> {
                 self.throttles.push(timer.element.line);
             }
         }
-        let rounds = if threads && throttle.is_none() { self.unrolled_rounds(group) } else { 1 };
-        // A single iteration contains all of them.
-        self.single_round |= rounds > 1;
-        self.in_loop = rounds > 1;
         let action = Action::Sequence(self.actions(&group.children, &outer));
-        let action = if rounds > 1 { Action::Repeat(rounds, Box::new(action)) } else { action };
         let too_long = || Error::Line {
             file: self.file.to_owned(),
             line: group.element.line,
@@ -289,19 +322,16 @@ impl<'e> Reader<'e, '_> {
         if self.requests.len() > MAX_STEPS {
             return Err(too_long());
         }
-        let (url, included) = self.choose_server(&action)?;
-        let action = action.retain_requests(&|request| included[request]);
-        let again = threads && !self.single_round;
-        let mut chain = Chain::build(&action.expand_first_passes(), again).map_err(|_| too_long())?;
-        let dropped = chain.drop_first_conditions();
+        let urls = self.choose_targets(&action)?;
+        let action = action.retain_requests(&|request| self.requests[request].target.is_some());
+        let iterates = threads && !self.single_round;
+        let mut chains = self.chains(group, action, iterates, &mut throttle).map_err(|_| too_long())?;
+        let dropped: Vec<_> = chains.all().flat_map(Chain::drop_first_conditions).collect();
         if !dropped.iter().all(|condition| self.single_round && self.holds_at_start(condition)) {
             self.note(group, "begins an iteration with a condition, which a workload cannot examine before the first request; here it always holds");
         }
-        if chain.requests().is_empty() {
+        if chains.requests.is_empty() {
             return Ok(None);
-        }
-        if chain.means().1 > 0.0 && throttle.is_some() {
-            throttle = None;
         }
         self.note_beside(group);
         if throttle.is_none() {
@@ -312,29 +342,35 @@ impl<'e> Reader<'e, '_> {
                 }
             }
         }
-        if chain.is_mixture {
-            self.note(
-                group,
-                "the waits before the first requests of an iteration have different distributions; replaced by a gamma distribution with the same mean and variance",
-            );
-        }
-        if chain.is_approximate() {
-            self.note(
-                group,
-                "some waits are sums of timers without a standard distribution; replaced by gamma distributions with the same mean and variance",
-            );
-        }
-        if chain.has_conditional_wait() {
-            self.note(group, "has other waits before requests with a condition than after them; here the wait before such a request is also made where it is not sent, instead of the one after it");
-        }
+        self.note_waits(group, &mut chains);
         if self.is_serial() {
             self.note(
                 plan,
                 "runs its thread groups one after another: as one workload, each starts when the time of the one before is over; as separate workloads, run them in this order",
             );
         }
-        let load = self.arrivals(group, &chain, throttle);
-        Ok(Some(self.plan(group, name, url, &chain, load)))
+        self.has_once = chains.once.is_some();
+        let load = self.arrivals(group, &chains.each, throttle);
+        Ok(Some(self.plan(group, name, urls, &chains, load)))
+    }
+
+    /// Notes waits that are approximated.
+    fn note_waits(&mut self, group: &Node<'e>, chains: &mut Chains) {
+        if chains.each.is_mixture {
+            self.note(
+                group,
+                "the waits before the first requests of an iteration have different distributions; replaced by a gamma distribution with the same mean and variance",
+            );
+        }
+        if chains.all().any(|chain| chain.is_approximate()) {
+            self.note(
+                group,
+                "some waits are sums of timers without a standard distribution; replaced by gamma distributions with the same mean and variance",
+            );
+        }
+        if chains.all().any(|chain| chain.has_conditional_wait()) {
+            self.note(group, "has other waits before requests with a condition than after them; here the wait before such a request is also made where it is not sent, instead of the one after it");
+        }
     }
 
     /// Notes the elements beside `group`.
@@ -357,60 +393,18 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// Number of iterations that are written out as one, because a once only controller is run in the first of them; 1 for none.
-    fn unrolled_rounds(&mut self, group: &Node<'e>) -> u32 {
-        fn size(node: &Node) -> usize {
-            1 + node.children.iter().map(size).sum::<usize>()
-        }
-        let rounds = self.loops_of(group);
-        let once = group.children.iter().any(|node| node.class() == "OnceOnlyController");
-        let fits = rounds > 1.0 && rounds * size(group) as f64 <= MAX_UNROLLED as f64;
-        if once && fits && !self.begins_anew(group) { rounds as u32 } else { 1 }
-    }
-
-    /// Whether the iterations of a group differ in more than once only controllers among its children: by their data or cookies, or
-    /// because an error ends an iteration.
-    fn begins_anew(&self, group: &Node<'e>) -> bool {
-        fn any<'n>(node: &Node<'n>, holds: &dyn Fn(&Node<'n>) -> bool) -> bool {
-            holds(node) || node.children.iter().any(|child| any(child, holds))
-        }
-        let anew = |node: &Node<'e>| match node.class() {
-            "CSVDataSet" | "CounterConfig" | "RandomVariableConfig" => true,
-            "CookieManager" => self.clears_cookies(node),
-            _ => false,
-        };
-        let once = |node: &Node<'e>| node.class() == "OnceOnlyController";
-        let outer = self.plan.children.iter().filter(|node| group::kind(node).is_none());
-        let mut inner = group.children.iter().flat_map(|node| &node.children);
-        group.element.text_of("ThreadGroup.on_sample_error") == "startnextloop"
-            || outer.chain([group]).any(|node| any(node, &anew))
-            || inner.any(|node| any(node, &once))
-    }
-
-    /// Chooses the target and the requests that go to it; notes the others.
-    fn choose_server(&mut self, action: &Action) -> Result<(Url, Vec<bool>), Error> {
-        let mut times = vec![0; self.requests.len()];
-        action.requests().into_iter().for_each(|at| times[at] += 1);
-        let candidates = self.requests.iter().zip(&times).map(|(sampler, times)| Candidate {
-            server: &sampler.server,
-            line: sampler.line,
-            element: &sampler.element,
-            times: *times,
-        });
-        let TargetChoice { url, included, notes } = choose_target(candidates, None, self.file)?;
-        self.notes.extend(notes);
-        Ok((url, included))
-    }
-
     /// The requests of the samplers `used`, and the name of each sampler's request. Equal samplers with the same name become one
     /// request.
     fn distinct_requests(&self, used: &[usize]) -> (Vec<Request>, Vec<String>) {
+        let follow = used.iter().any(|at| self.requests[*at].follows);
         let mut requests: Vec<Request> = Vec::new();
         let mut names: Vec<String> = vec![String::new(); self.requests.len()];
         for at in used {
             let sampler = &self.requests[*at];
             let wanted = if sampler.name.is_empty() { sampler.path.to_display() } else { sampler.name.clone() };
             let request = Request {
+                target: sampler.target.unwrap_or_default(),
+                redirects: (follow && !sampler.follows).then_some(0),
                 headers: sampler.headers.clone(),
                 body: sampler.body.clone(),
                 auth: sampler.auth.clone(),
@@ -437,15 +431,18 @@ impl<'e> Reader<'e, '_> {
 
     fn plan(
         mut self,
-        group: &Node,
+        group: &Node<'e>,
         name: String,
-        url: Url,
-        chain: &Chain,
+        urls: Vec<Url>,
+        chains: &Chains,
         Load { arrivals, duration, count }: Load,
     ) -> Plan {
-        let used = chain.requests();
-        let (mut requests, names) = self.distinct_requests(&used);
-        let flows = match chain.weights(self.requests.len()) {
+        let used = &chains.requests;
+        let (mut requests, names) = self.distinct_requests(used);
+        let usual = chains.each.initial_wait.distribution().0;
+        let once = chains.once.as_ref().and_then(|once| once.flows("once.start", &names, &usual).pop());
+        let weights = chains.each.weights(self.requests.len()).filter(|_| once.is_none());
+        let flows = match weights {
             Some(weights) => {
                 for request in &mut requests {
                     let all = names.iter().zip(&weights).filter(|(name, _)| **name == request.name);
@@ -457,24 +454,12 @@ impl<'e> Reader<'e, '_> {
                 }
                 Vec::new()
             }
-            None => chain.flows(&name, &names),
+            None => chains.each.flows(&name, &names, &usual),
         };
-        let first = used.iter().map(|at| &self.requests[*at]);
-        let longest = |time: fn(&SamplerRequest) -> Option<offered_base::Nanos>| first.clone().filter_map(time).max();
-        let follow = first.clone().filter(|sampler| sampler.follows).count();
-        let keepalive = first.clone().any(|sampler| sampler.keepalive);
-        let mut target = Target::new(url)
-            .with_reuse(if keepalive { Reuse::PerSession } else { Reuse::Fresh })
-            .with_cookies(first.clone().any(|sampler| sampler.cookies))
-            .with_omit_headers(vec!["Accept".to_owned()])
-            .with_redirects(if follow > 0 { REDIRECTS } else { 0 });
-        if let Some(time) = longest(|sampler| sampler.connect_timeout) {
-            target = target.with_connect_timeout(time);
-        }
-        if let Some(time) = longest(|sampler| sampler.response_timeout) {
-            target = target.with_response_timeout(time);
-        }
+        let mut target = self.target(group, &urls, used);
+        let more_targets = more_targets(&target, &urls[1..]);
         if let Some(auth) = requests[0].auth.clone()
+            && more_targets.is_empty()
             && requests.iter().all(|request| request.auth.as_ref() == Some(&auth))
         {
             for request in &mut requests {
@@ -484,19 +469,6 @@ impl<'e> Reader<'e, '_> {
         }
         let variables = self.variables.definitions.clone();
         let origin = format!("JMeter thread group `{}`", group.name());
-        if 0 < follow && follow < used.len() {
-            self.note(group, "only some of its requests follow redirects; here all do");
-        }
-        // `JSONPostProcessor.placeObjectIntoVars`.
-        if requests.iter().flat_map(|request| &request.extract).any(|one| matches!(one.find, Find::Json(_))) {
-            self.note(
-                group,
-                "JSON extractors take their default value for a JSON null; here they take the text `null`",
-            );
-        }
-        if target.url().secure {
-            self.note(group, "JMeter accepts any certificate; here the server's certificate is verified, unless you set tls = { insecure = true }");
-        }
         let mut notes = std::mem::take(&mut self.notes);
         notes.extend(self.variables.notes.iter().cloned());
         let phase = group::phase(group);
@@ -509,9 +481,11 @@ impl<'e> Reader<'e, '_> {
             count,
             arrivals,
             target,
+            more_targets,
             variables,
             requests,
             flows,
+            once,
             remark: None,
             notes,
         };

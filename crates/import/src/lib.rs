@@ -5,8 +5,8 @@
 //! line.
 //!
 //! # Limitations
-//! A workload has one target and one `[arrivals]` table. Requests to other servers are left out and noted; a file with
-//! several thread groups becomes several plans.
+//! The servers of a `JMeter` plan become targets. Of other files only the server with most requests is a target; requests to others
+//! are left out and noted. A file with several thread groups becomes several plans.
 
 mod address;
 mod body;

@@ -162,9 +162,11 @@ impl Reader<'_> {
             count,
             arrivals,
             target: Target::new(url).with_connections(connections),
+            more_targets: Vec::new(),
             variables,
             requests: requests.all,
             flows,
+            once: None,
             remark: (!is_command)
                 .then_some("The script does not specify clients or duration: here one client repeats it."),
             notes: self.notes,

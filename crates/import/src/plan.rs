@@ -32,12 +32,16 @@ pub struct Plan {
     pub arrivals: Arrivals,
     /// Target server.
     pub target: Target,
+    /// Further target servers, each with a name.
+    pub more_targets: Vec<Target>,
     /// Variables, except those that are extracted from responses.
     pub variables: Vec<Variable>,
     /// Requests; never empty.
     pub requests: Vec<Request>,
     /// Flows; empty if each request is chosen independently by weight.
     pub flows: Vec<Flow>,
+    /// What each user does once, before the flows.
+    pub once: Option<Flow>,
     /// Introductory comment for the workload file.
     pub remark: Option<&'static str>,
     /// What was not translated, in file order.
@@ -149,6 +153,8 @@ pub enum ValueSource {
 pub struct Request {
     /// Unique name.
     pub name: String,
+    /// Number of its target: 0 for `target`, then `more_targets`.
+    pub target: u16,
     /// HTTP method in lower case.
     pub method: String,
     /// Path and query, encoded for a request line.
@@ -167,6 +173,8 @@ pub struct Request {
     pub check: Vec<Check>,
     /// What the session does if the request fails.
     pub on_failure: OnFailure,
+    /// Maximum number of consecutive redirects, if it differs from the target's.
+    pub redirects: Option<u32>,
     /// SQL statements, for a database target; then `method`, `path`, `headers` and `body` are not used.
     pub sql: Option<Sql>,
     /// Paths of embedded objects that are fetched after the response, as browsers do.

@@ -9,7 +9,7 @@ use offered_schedule::arrivals::Process;
 use offered_workload::Target;
 
 use crate::Error;
-use crate::address::{Candidate, Server, TargetChoice, choose_target, drop_conflicting_options};
+use crate::address::{Candidate, Server, TargetChoice, choose_targets, drop_conflicting_options};
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable, unique_name};
 use crate::text::Text;
@@ -106,21 +106,23 @@ impl RequestList {
             element: &planned.element,
             times: 1,
         });
-        let TargetChoice { url, included, notes } = choose_target(candidates, self.preferred_server.as_ref(), file)?;
+        // Servers of others may be among them (advertisements of a page), so only one is a target.
+        let TargetChoice { urls, target_of, notes } =
+            choose_targets(candidates, self.preferred_server.as_ref(), 1, file)?;
         self.notes.extend(notes);
         let mut requests: Vec<Request> = Vec::new();
         let names: Vec<Option<String>> = self
             .requests
             .iter()
-            .zip(&included)
-            .map(|(planned, included)| included.then(|| find_or_add(&mut requests, &planned.request)))
+            .zip(&target_of)
+            .map(|(planned, target)| target.map(|_| find_or_add(&mut requests, &planned.request)))
             .collect();
         if requests.is_empty() {
             return Err(refused("no HTTP request found".to_owned()));
         }
         let shared = shared_headers(&mut requests);
         let shared = shared.iter().map(|(name, value)| (name.clone(), value.template())).collect();
-        let target = drop_conflicting_options(self.target.with_headers(shared).with_url(url));
+        let target = drop_conflicting_options(self.target.with_headers(shared).with_url(urls[0].clone()));
         let visits: Vec<Visit> = self.visits.iter().filter_map(|visit| visit.retain_included(&names)).collect();
         let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.keep_flows;
         let mut flows: Vec<Flow> = Vec::new();
@@ -149,9 +151,11 @@ impl RequestList {
             count: None,
             arrivals: self.arrivals_default.arrivals(),
             target,
+            more_targets: Vec::new(),
             variables: self.variables,
             requests,
             flows,
+            once: None,
             remark: Some(self.remark),
             notes: self.notes,
         })

@@ -8,7 +8,7 @@ use offered_base::{InvalidValue, Nanos, Rate, visible};
 use offered_distributions::Distribution;
 use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Profile as Rates};
-use offered_schedule::flow::{self, Branches, Flows, Rules};
+use offered_schedule::flow::{self, Branches, Flows, Once, Rules};
 use offered_schedule::{Closed, Length, Opening, Population, Sessions, Start};
 use offered_workload::Draft;
 use offered_workload::Workload;
@@ -44,6 +44,7 @@ impl Plan {
             count: self.count,
             skip_first,
             target: Some(self.target.clone()),
+            more_targets: self.more_targets.clone(),
             variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
             conditions: self.steps().flat_map(|step| [&step.only_if, &step.until]).flatten().cloned().collect(),
             requests,
@@ -148,7 +149,7 @@ impl Plan {
 
     /// The steps of all flows.
     fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.flows.iter().flat_map(|flow| &flow.steps)
+        self.flows.iter().chain(&self.once).flat_map(|flow| &flow.steps)
     }
 
     fn chain(&self) -> Result<Flows, InvalidValue> {
@@ -160,17 +161,14 @@ impl Plan {
             let number = given.and_then(|_| numbers_of_conditions.next());
             number.map(|number| flow::Condition { number, probability: None })
         };
-        for (number, flow) in (0u16..).zip(&self.flows) {
+        let visits = self.flows.iter().map(|flow| (flow, None));
+        let once = self.once.iter().map(|flow| (flow, Some(Once::Start)));
+        for (number, (flow, once)) in (0u16..).zip(visits.chain(once)) {
             let base = steps.len();
             let at = |step: usize| {
                 u16::try_from(base + step).map_err(|_| InvalidValue::new("the flows have too many steps"))
             };
-            flows.push(flow::Flow {
-                name: flow.name.clone(),
-                weight: round_weight(flow.weight),
-                start: at(0)?,
-                once: None,
-            });
+            flows.push(flow::Flow { name: flow.name.clone(), weight: round_weight(flow.weight), start: at(0)?, once });
             for step in &flow.steps {
                 let to = |(to, weight): &(Option<usize>, f64)| Ok((to.map(at).transpose()?, round_weight(*weight)));
                 let request = numbers.get(&*step.request).copied();
@@ -250,6 +248,8 @@ fn request(request: &Request, weighted: bool) -> Result<offered_workload::Reques
         .with_extract(request.extract.clone())
         .with_checks(request.check.clone())
         .with_on_failure(request.on_failure)
+        .with_target(request.target)
+        .with_redirects(request.redirects)
         .with_objects(objects))
 }
 

@@ -126,6 +126,18 @@ impl Request {
         Self { weight, ..self }
     }
 
+    /// The same request to the target of this number among [`Workload::targets`](crate::Workload::targets).
+    #[must_use]
+    pub fn with_target(self, target: u16) -> Self {
+        Self { target, ..self }
+    }
+
+    /// The same request with this maximum number of consecutive redirects; `None` for that of its target.
+    #[must_use]
+    pub fn with_redirects(self, redirects: Option<u32>) -> Self {
+        Self { attempts: AttemptSettings { redirects, ..self.attempts }, ..self }
+    }
+
     /// The same request with these headers.
     #[must_use]
     pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {

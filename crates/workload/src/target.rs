@@ -136,6 +136,12 @@ impl Target {
         Self { redirects, ..self }
     }
 
+    /// The same target with this name.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), ..self }
+    }
+
     /// The same target with this authentication.
     #[must_use]
     pub fn with_auth(self, auth: Option<Auth>) -> Self {

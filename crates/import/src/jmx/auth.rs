@@ -1,5 +1,6 @@
 //! Cookie and authorization managers.
 
+use offered_workload::Template;
 use offered_workload::script::Auth;
 
 use super::Reader;
@@ -10,24 +11,33 @@ impl<'e> Reader<'e, '_> {
     /// Adds the logins of an authorization manager, each with its base URL.
     pub(super) fn logins(&mut self, manager: &Node<'e>, logins: &mut Vec<(String, Auth)>) {
         for entry in manager.element.entries("AuthManager.auth_list") {
-            if !is_basic(entry.text_of("Authorization.mechanism")) {
-                continue;
-            }
+            let auth: fn(Template) -> Auth = match entry.text_of("Authorization.mechanism") {
+                "DIGEST" => Auth::Digest,
+                basic if is_basic(basic) => Auth::Basic,
+                _ => continue,
+            };
             let under = self.resolve(manager, entry.text_of("Authorization.url").trim()).to_display();
             let mut both = self.resolve(manager, entry.text_of("Authorization.username"));
             both.push(&Text::from(":"));
             both.push(&self.resolve(manager, entry.text_of("Authorization.password")));
-            logins.push((under, Auth::Basic(both.template())));
+            logins.push((under, auth(both.template())));
         }
     }
 
-    /// Notes logins with unsupported mechanisms.
+    /// Notes logins with other mechanisms than BASIC.
     pub(super) fn note_other_logins(&mut self, manager: &Node<'e>) {
         for entry in manager.element.entries("AuthManager.auth_list") {
             let mechanism = entry.text_of("Authorization.mechanism");
-            if !is_basic(mechanism) {
+            if mechanism == "DIGEST" {
+                let message = "JMeter is challenged at each request; here the nonce of the first challenge is used again, so the wire has fewer requests";
+                self.note(manager, message);
+            }
+            if mechanism != "DIGEST" && !is_basic(mechanism) {
                 let who = entry.text_of("Authorization.username");
-                self.note(manager, format!("authenticates `{who}` with {mechanism}; only BASIC is supported"));
+                self.note(
+                    manager,
+                    format!("authenticates `{who}` with {mechanism}; only BASIC and DIGEST are supported"),
+                );
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Reader;
 use super::node::Node;
-use super::sampler::Defaults;
+use super::sampler::{self, Defaults};
 use super::tree::{Element, is_controller};
 use super::variables::EXTRACTOR_NAMES;
 use super::{functions, untranslated};
@@ -70,7 +70,7 @@ impl<'e> Reader<'e, '_> {
             return Some(action);
         }
         match class {
-            "HTTPSamplerProxy" | "HTTPSampler" | "HTTPSampler2" => {
+            _ if sampler::is_http(class) => {
                 if self.requests.len() > MAX_STEPS {
                     return None; // the group is rejected later
                 }
@@ -89,8 +89,7 @@ impl<'e> Reader<'e, '_> {
             "IncludeController" => {
                 let why = node.element.attribute("unread");
                 if !why.is_empty() {
-                    let file = node.element.text_of("IncludeController.includepath");
-                    self.note(node, format!("includes `{file}`, which could not be read: {why}"));
+                    self.note(node, why);
                 }
                 Some(Action::Sequence(self.actions(&node.children, scope)))
             }
@@ -169,7 +168,11 @@ impl<'e> Reader<'e, '_> {
         let plan = self.plan;
         let found = (1..path.len().min(4)).find_map(|from| find(&plan.children, &path[from..]));
         let Some(found) = found.filter(|_| self.module_depth < MAX_NESTED_MODULES) else {
-            self.note(node, format!("refers to `{}`, which does not exist", path.join(" / ")));
+            let message = match path.is_empty() {
+                true => "refers to no element; left out".to_owned(),
+                false => format!("refers to `{}`, which does not exist; left out", path.join(" / ")),
+            };
+            self.note(node, message);
             return None;
         };
         self.module_depth += 1;
@@ -191,6 +194,10 @@ impl<'e> Reader<'e, '_> {
         Some(match node.class() {
             "GenericController" | "TransactionController" | "RecordingController" => Action::Sequence(actions),
             "LoopController" => self.loop_controller(node, Action::Sequence(actions)),
+            "ParallelSampler" => {
+                self.note(node, "runs its children at the same time; here one after another");
+                Action::Sequence(actions)
+            }
             "RandomController" => equally(actions),
             "InterleaveControl" => {
                 self.note(node, "runs its children in turn; here one is chosen at random with equal probability");
@@ -206,18 +213,8 @@ impl<'e> Reader<'e, '_> {
             "OnceOnlyController" if self.in_loop => Action::FirstPass(Box::new(Action::Sequence(actions))),
             "OnceOnlyController" if self.single_round => Action::Sequence(actions),
             "OnceOnlyController" => {
-                if let Some(name) = used_elsewhere(node, self.plan) {
-                    self.note(
-                        node,
-                        format!("runs once per thread at its start; here in every iteration, because other requests use `{name}`, which it extracts"),
-                    );
-                    return Some(Action::Sequence(actions));
-                }
-                self.note(
-                    node,
-                    "runs once per thread at its start; left out because it is not part of the steady load",
-                );
-                return None;
+                self.once_is_used |= used_elsewhere(node, self.plan);
+                Action::FirstPass(Box::new(Action::Sequence(actions)))
             }
             class => {
                 let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
@@ -401,8 +398,8 @@ impl<'e> Reader<'e, '_> {
     }
 }
 
-/// The first variable that a response under `node` sets and that other elements of `plan` use.
-fn used_elsewhere(node: &Node, plan: &Node) -> Option<String> {
+/// Whether other elements of `plan` use a variable that a response under `node` sets.
+fn used_elsewhere(node: &Node, plan: &Node) -> bool {
     fn extracted(node: &Node, names: &mut Vec<String>) {
         let properties = EXTRACTOR_NAMES.iter().flat_map(|property| node.element.text_of(property).split(';'));
         names.extend(properties.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned));
@@ -419,7 +416,7 @@ fn used_elsewhere(node: &Node, plan: &Node) -> Option<String> {
     }
     let mut names = Vec::new();
     extracted(node, &mut names);
-    names.into_iter().find(|name| is_used(plan, node, name))
+    names.iter().any(|name| is_used(plan, node, name))
 }
 
 /// Finds a node by a path of names.

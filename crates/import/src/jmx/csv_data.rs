@@ -28,8 +28,12 @@ impl Variables<'_> {
                 *name = name.trim().trim_start_matches('\u{feff}').to_owned();
             }
         }
-        if names.is_empty() || path.is_empty() {
-            self.note(node, format!("reads `{path}` with variable names in its first line; define it under [variables] as {{ file = \"{path}\" }}, and use {{name.column}}"));
+        if path.is_empty() {
+            self.note(node, "names no file; left out".to_owned());
+            return false;
+        }
+        if names.is_empty() {
+            self.note(node, format!("names its variables in the first line of `{path}`, which cannot be read here; put the file beside the plan and import again"));
             return false;
         }
         format.skip_lines = u64::from(in_file || yes("ignoreFirstLine"));

@@ -123,7 +123,7 @@ impl Reader<'_, '_> {
         let keeps = self.requests.iter().any(|request| !request.extract.is_empty())
             || self.variables.definitions.iter().any(|variable| variable.per == Per::Session);
         match self.clears_cookies.take() {
-            Some(_) if !keeps => Visitor::New,
+            Some(_) if !keeps && !self.has_once => Visitor::New,
             kept => {
                 self.notes.extend(kept);
                 Visitor::Same
@@ -193,7 +193,8 @@ impl Reader<'_, '_> {
         let stages = match node.class() {
             "SteppingThreadGroup" => self.stepping(node).0,
             "UltimateThreadGroup" => self.ultimate(node).0,
-            _ => Vec::new(),
+            "ConcurrencyThreadGroup" => self.concurrency_steps(node, unit_seconds(node)).0,
+            _ => self.delayed(node).0,
         };
         if let Ok(population) = Population::new(&stages) {
             let (number, duration) = (population.peak(), population.duration());
@@ -212,9 +213,6 @@ impl Reader<'_, '_> {
             "ConcurrencyThreadGroup" => {
                 let unit = unit_seconds(node);
                 let (ramp, hold) = (self.number(node, "RampUp", 0.0) * unit, self.number(node, "Hold", 0.0) * unit);
-                if self.number(node, "Steps", 0.0) > 1.0 {
-                    self.note(node, "starts users in steps; here one after another over the same time");
-                }
                 (self.number(node, "TargetLevel", 1.0), ramp, ramp + hold)
             }
             "SteppingThreadGroup" | "UltimateThreadGroup" => (0.0, 0.0, DEFAULT_DURATION_S),

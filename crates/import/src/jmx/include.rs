@@ -26,9 +26,13 @@ fn include(element: &mut Element, read_file: IncludeReader, depth: usize, left: 
         }
         let (name, line) = (child.text_of("IncludeController.includepath").to_owned(), child.line);
         let read = match read_file {
-            _ if depth == 0 || *left == 0 => Err("files include one another".to_owned()),
-            Some(read_file) => read_file(&name).and_then(|text| fragment(&text, &name, line)),
-            None => Err("reading other files is not possible here".to_owned()),
+            _ if name.trim().is_empty() => Err("names no file; nothing is included".to_owned()),
+            _ if depth == 0 || *left == 0 => Err(unread(&name, "files include one another")),
+            Some(read_file) => {
+                let read = read_file(&name).and_then(|text| fragment(&text, &name, line));
+                read.map_err(|why| unread(&name, &why))
+            }
+            None => Err(unread(&name, "reading other files is not possible here")),
         };
         *left = left.saturating_sub(1);
         match read {
@@ -42,6 +46,11 @@ fn include(element: &mut Element, read_file: IncludeReader, depth: usize, left: 
             Err(why) => element.children[at].attributes.push(("unread".to_owned(), why)),
         }
     }
+}
+
+/// Why the file `name` is not included.
+fn unread(name: &str, why: &str) -> String {
+    format!("includes `{name}`, which could not be read: {why}; put it beside the plan")
 }
 
 /// The content of the first test fragment of a file, with all line numbers set to `line`.

@@ -7,9 +7,10 @@ use offered_workload::Threshold;
 use offered_workload::script::{Check, Extraction, Find, IfMissing, Test, TextCondition, Which};
 use regex::RegexBuilder;
 
-use super::Reader;
 use super::node::Node;
+use super::template::{self, Piece};
 use super::tree::Element;
+use super::{Reader, untranslated};
 use crate::text::Text;
 
 /// Maximum size of a compiled regular expression in bytes.
@@ -26,21 +27,11 @@ impl<'e> Reader<'e, '_> {
         if has_other_scope(node) {
             return None;
         }
+        if untranslated::sets_no_variable(node) {
+            return Some(Vec::new());
+        }
         match node.class() {
-            "RegexExtractor" => {
-                let regex = self.literal(node, property("RegexExtractor.regex"))?;
-                let group = match property("RegexExtractor.template").trim() {
-                    // With an empty template JMeter extracts an empty text.
-                    "" => return None,
-                    one => one.strip_prefix('$')?.strip_suffix('$')?.parse().ok()?,
-                };
-                let find = match property("RegexExtractor.useHeaders") {
-                    "" | "false" => Find::Regex { pattern: supported_regex(&regex)?, group },
-                    "true" => header_pattern(&regex)?,
-                    _ => return None,
-                };
-                self.single_extraction(node, "RegexExtractor", find)
-            }
+            "RegexExtractor" => self.regex_extractions(node),
             "BoundaryExtractor" => {
                 if !["", "false"].contains(&property("BoundaryExtractor.useHeaders")) {
                     return None;
@@ -64,6 +55,64 @@ impl<'e> Reader<'e, '_> {
             "JSONPostProcessor" => self.json_extractions(node),
             _ => None,
         }
+    }
+
+    /// The extraction of a regular expression, and those of its groups that the template or the plan uses
+    /// (`RegexExtractor.saveGroups`).
+    fn regex_extractions(&mut self, node: &Node<'e>) -> Option<Vec<Extraction>> {
+        let property = |name: &str| node.element.text_of(&format!("RegexExtractor.{name}"));
+        let regex = self.literal(node, property("regex"))?;
+        let part = property("useHeaders");
+        let find = |group: u32| match part {
+            "" | "false" => Some(Find::Regex { pattern: supported_regex(&regex)?, group }),
+            "true" => header_pattern(&regex, group),
+            "URL" => Some(Find::Matched { of: Box::new(Find::Url), pattern: supported_regex(&regex)?, group }),
+            _ => None,
+        };
+        let name = property("refname").trim().to_owned();
+        let used = self.plan_uses(&format!("{name}_g"));
+        let composed = template::composed(node, &name);
+        let groups: Vec<u32> = template::pieces(property("template")).iter().filter_map(Piece::group).collect();
+        let mut all = self.single_extraction(node, "RegexExtractor", find(*groups.first()?)?)?;
+        match (&composed, &groups[..]) {
+            (None, [_]) if used.is_empty() => return Some(all),
+            (None, [_]) | (Some(_), _) => {}
+            _ => return None,
+        }
+        let [first] = &mut all[..] else { return None };
+        if !matches!(first.which, Which::Nth(_) | Which::Random) {
+            return None;
+        }
+        if first.which == Which::Random {
+            // Each group would be of another match.
+            self.note(node, format!("takes the groups of `{name}` from a random match; here from the first one"));
+            first.which = Which::Nth(1);
+        }
+        let first = first.clone();
+        if let Some(composed) = composed {
+            let groups: BTreeSet<u32> = groups.into_iter().collect();
+            let part = |group| {
+                Some(Extraction { name: template::group_name(&name, group), find: find(group)?, ..first.clone() })
+            };
+            let mut parts: Vec<Extraction> = groups.into_iter().map(part).collect::<Option<_>>()?;
+            if let IfMissing::Default(_) = first.if_missing {
+                self.note(node, format!("composes `{name}` of several groups; without a match JMeter sets its default value, here the groups are empty"));
+                for part in &mut parts {
+                    part.if_missing = IfMissing::Default(String::new());
+                }
+            }
+            self.variables.runtime.insert(name.clone(), composed);
+            all = parts;
+        }
+        for group in used {
+            let own = format!("{name}_g{group}");
+            let name = self.variables.extracted(&own);
+            if !all.iter().any(|one| one.name == name) {
+                let if_missing = IfMissing::Default(format!("${{{own}}}"));
+                all.push(Extraction { name, find: find(group)?, which: all[0].which.clone(), if_missing });
+            }
+        }
+        Some(all)
     }
 
     /// The extraction of an extractor of one variable; `class` is the prefix of its properties.
@@ -119,6 +168,9 @@ impl<'e> Reader<'e, '_> {
             return None;
         }
         if nth < 0 {
+            if matches!(find, Find::Json(_)) {
+                self.note(node, format!("for a JSON null among all matches JMeter takes the default value; here `${{{name}_1}}` and so on are sent"));
+            }
             return Some(self.all_matches(name, &find));
         }
         let which = if nth == 0 { Which::Random } else { Which::Nth(u32::try_from(nth).ok()?) };
@@ -131,7 +183,12 @@ impl<'e> Reader<'e, '_> {
     /// The number of all matches, `name_matchNr`, and the matches `name_1`, `name_2`, ... that the plan uses.
     fn all_matches(&mut self, name: &str, find: &Find) -> Vec<Extraction> {
         let mut all = vec![(format!("{name}_matchNr"), Which::Count)];
-        all.extend(self.plan_uses(name).into_iter().map(|number| (format!("{name}_{number}"), Which::Nth(number))));
+        let used = self.plan_uses(&format!("{name}_"));
+        all.extend(
+            used.into_iter()
+                .filter(|number| *number > 0)
+                .map(|number| (format!("{name}_{number}"), Which::Nth(number))),
+        );
         let one = |(name, which): (String, Which)| Extraction {
             name: self.variables.extracted(&name),
             find: find.clone(),
@@ -142,13 +199,13 @@ impl<'e> Reader<'e, '_> {
         all.into_iter().map(one).collect()
     }
 
-    /// The numbers N of the references `${name_N}` in the plan.
+    /// The numbers N of the references `${nameN}` in the plan.
     fn plan_uses(&self, name: &str) -> BTreeSet<u32> {
         fn search(element: &Element, begins: &str, numbers: &mut BTreeSet<u32>) {
             for (at, _) in element.text.match_indices(begins) {
                 let number: Option<u32> =
                     element.text[at + begins.len()..].split_once('}').and_then(|(number, _)| number.parse().ok());
-                numbers.extend(number.filter(|number| *number > 0));
+                numbers.extend(number);
             }
             element.children.iter().for_each(|child| search(child, begins, numbers));
         }
@@ -157,7 +214,7 @@ impl<'e> Reader<'e, '_> {
             node.children.iter().for_each(|child| walk(child, begins, numbers));
         }
         let mut numbers = BTreeSet::new();
-        walk(self.plan, &format!("${{{name}_"), &mut numbers);
+        walk(self.plan, &format!("${{{name}"), &mut numbers);
         numbers.into_iter().take(MAX_MATCHES).collect()
     }
 
@@ -186,7 +243,11 @@ impl<'e> Reader<'e, '_> {
                 (vec![Test::Text(Find::Json(path), patterns)], property("INVERT") == "true")
             }
             "DurationAssertion" => {
-                let most: u64 = self.literal(node, property("DurationAssertion.duration"))?.parse().ok()?;
+                // JMeter reads anything else as 0, and 0 is no limit.
+                let most: u64 = self.literal(node, property("DurationAssertion.duration"))?.parse().unwrap_or(0);
+                if most == 0 {
+                    return Some(Vec::new());
+                }
                 let threshold = Threshold::new("service.max", &format!("<= {most}ms")).ok()?;
                 (vec![Test::Time(threshold.bound)], false)
             }
@@ -227,7 +288,7 @@ impl<'e> Reader<'e, '_> {
         let or = kind & OR != 0 && patterns.len() > 1;
         let negated = kind & NOT != 0;
         // Any of several that is not there is no condition of a check.
-        if patterns.is_empty() || negated && or {
+        if negated && or {
             return None;
         }
         let ignores = node.element.text_of("Assertion.assume_success") == "true";
@@ -338,13 +399,28 @@ fn supported_regex(regex: &str) -> Option<String> {
     RegexBuilder::new(regex).size_limit(MAX_REGEX_BYTES).build().is_ok().then(|| regex.to_owned())
 }
 
-/// The header that a pattern such as `Location: (.+)` extracts.
-fn header_pattern(regex: &str) -> Option<Find> {
+/// The part of a header that a pattern such as `Location: .*id=(\d+)` extracts from all headers.
+fn header_pattern(regex: &str, group: u32) -> Option<Find> {
     let (name, rest) = regex.trim_start_matches("(?i)").split_once(':')?;
     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-    let rest = rest.trim_start_matches("\\s*").trim_start();
-    let all = ["(.+)", "(.*)", "(.+?)\\n", "(.+)\\n", "(.*)\\n", "([^\\n]+)", "([^\\r\\n]+)"].contains(&rest);
-    (token && all).then(|| Find::Header(name.to_owned()))
+    // Blanks before a value are not part of it, and its end is the end of its line.
+    let blanks = ["\\s*", "\\s+", "\\s?", "\\s", " *", " +", " ?", " "];
+    let mut rest = blanks.iter().find_map(|blank| rest.strip_prefix(blank)).unwrap_or(rest).to_owned();
+    for end in ["\\r\\n", "\\r?\\n", "\\n"] {
+        if let Some(before) = rest.strip_suffix(end) {
+            rest = format!("{before}$");
+            break;
+        }
+    }
+    let pattern = supported_regex(&format!("^{rest}"))?;
+    let header = Find::Header(name.to_owned());
+    let whole = ["(.+)", "(.*)", "(.+)$", "(.*)$", "(.+?)$", "([^\\n]+)", "([^\\r\\n]+)"].contains(&rest.as_str());
+    match (token, whole && group == 1) {
+        (false, _) => None,
+        (true, true) => Some(header),
+        // Group 0 would contain the name of the header.
+        (true, false) => (group > 0).then(|| Find::Matched { of: Box::new(header), pattern, group }),
+    }
 }
 
 /// The path, if it is valid by RFC 9535.

@@ -16,6 +16,11 @@ const MAX_HEADERS: usize = 200;
 /// Maximum number of arguments of a request.
 const MAX_ARGUMENTS: usize = 1000;
 
+/// Whether a class is a sampler of HTTP requests.
+pub(super) fn is_http(class: &str) -> bool {
+    ["HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2"].contains(&class)
+}
+
 /// Settings that the samplers of a scope share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Defaults<'e> {
@@ -52,6 +57,8 @@ pub(super) struct SamplerRequest {
     pub(super) element: String,
     pub(super) name: String,
     pub(super) server: Server,
+    /// Number of its target, once they are chosen; `None` if it goes to none.
+    pub(super) target: Option<u16>,
     pub(super) method: String,
     pub(super) path: Text,
     pub(super) headers: Vec<(String, Text)>,
@@ -126,6 +133,7 @@ impl<'e> Reader<'e, '_> {
             element: format!("{} `{}`", node.class(), node.name()),
             name: node.name().trim().to_owned(),
             server,
+            target: None,
             method,
             path: encode_path(&path),
             headers,
@@ -137,7 +145,7 @@ impl<'e> Reader<'e, '_> {
             follows: is_true("HTTPSampler.follow_redirects") || is_true("HTTPSampler.auto_redirects"),
             connect_timeout: time(&connect),
             response_timeout: time(&response),
-            keepalive: element.text_of("HTTPSampler.use_keepalive") != "false",
+            keepalive: element.text_of("HTTPSampler.use_keepalive") == "true",
         }
     }
 
@@ -238,7 +246,7 @@ impl<'e> Reader<'e, '_> {
     /// The character encoding of a sampler's content; only UTF-8 is supported.
     fn charset(&mut self, node: &Node<'e>) -> String {
         let charset = self.resolve(node, node.element.text_of("HTTPSampler.contentEncoding").trim()).to_display();
-        if charset.is_empty() || charset.eq_ignore_ascii_case("utf-8") {
+        if ["", "utf-8", "utf8"].iter().any(|known| charset.eq_ignore_ascii_case(known)) {
             return "UTF-8".to_owned();
         }
         self.note(node, format!("encodes its content as {charset}; here as UTF-8"));
@@ -285,12 +293,7 @@ impl<'e> Reader<'e, '_> {
     /// Notes settings of a sampler that are not translated.
     fn note_other_settings(&mut self, node: &Node<'e>) {
         let element = node.element;
-        let is_true = |name: &str| element.text_of(name) == "true";
-        let follows = is_true("HTTPSampler.follow_redirects") || is_true("HTTPSampler.auto_redirects");
-        if follows && !["", "GET", "HEAD"].contains(&element.text_of("HTTPSampler.method")) {
-            self.note(node, "JMeter follows 307 and 308 redirects of GET and HEAD only; here they are followed");
-        }
-        if is_true("HTTPSampler.image_parser") {
+        if element.text_of("HTTPSampler.image_parser") == "true" {
             self.note(node, "fetches embedded resources; list them in `objects`");
         }
         if !element.text_of("HTTPSampler.proxyHost").is_empty() {

@@ -26,6 +26,39 @@ impl Stages {
 }
 
 impl Reader<'_, '_> {
+    /// The stages of a group of threads that start after a delay; none without a duration (`ThreadGroup.scheduleThread`).
+    pub(super) fn delayed(&mut self, node: &Node) -> Stages {
+        let mut number = |name: &str, otherwise: f64| self.number(node, name, otherwise).max(0.0);
+        let (delay, length) = (number("ThreadGroup.delay", 0.0), number("ThreadGroup.duration", 0.0));
+        let mut stages = Stages::default();
+        if node.element.text_of("ThreadGroup.scheduler") == "true" && delay > 0.0 && length > 0.0 {
+            let users = number("ThreadGroup.num_threads", 1.0);
+            let ramp = number("ThreadGroup.ramp_time", 0.0).min(length);
+            stages.add(0.0, 0.0, delay);
+            stages.add(0.0, users, ramp);
+            stages.add(users, users, length - ramp);
+        }
+        stages
+    }
+
+    /// The stages of a concurrency thread group whose ramp has steps (`ConcurrencyThreadStarter.getPlannedConcurrency`): the first
+    /// threads start at once, and all have started before the last step ends.
+    pub(super) fn concurrency_steps(&mut self, node: &Node, unit: f64) -> Stages {
+        let mut number = |name: &str, otherwise: f64| self.number(node, name, otherwise).max(0.0);
+        let (ramp, hold) = (number("RampUp", 0.0) * unit, number("Hold", 0.0) * unit);
+        let steps = number("Steps", 0.0).min(MAX_ROWS as f64).floor();
+        let mut stages = Stages::default();
+        if steps >= 1.0 && ramp > 0.0 {
+            let users = number("TargetLevel", 1.0);
+            for step in 1..=steps as u32 {
+                let started = (users / steps * f64::from(step)).round();
+                stages.add(started, started, ramp / steps);
+            }
+            stages.add(users, users, hold);
+        }
+        stages
+    }
+
     /// The stages of a stepping thread group: after a delay some threads start, further ones after each period, all within a short ramp. After
     /// the hold time some stop after each period.
     pub(super) fn stepping(&mut self, node: &Node) -> Stages {

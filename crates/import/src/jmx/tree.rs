@@ -48,6 +48,11 @@ impl Element {
         found.children.iter().find(|child| child.tag == "value").map_or(&found.text, |value| &value.text)
     }
 
+    /// The first element for which this holds: this one, or one inside.
+    pub(super) fn find(&self, holds: &impl Fn(&Self) -> bool) -> Option<&Self> {
+        if holds(self) { Some(self) } else { self.children.iter().find_map(|child| child.find(holds)) }
+    }
+
     /// Entries of the collection property `name`.
     pub(super) fn entries(&self, name: &str) -> &[Element] {
         self.property(name).map_or(&[], |found| &found.children)
@@ -107,7 +112,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
             Event::Eof => {
                 let message = match open.last() {
                     Some(inner) => format!(
-                        "the file ends inside <{}>, which starts at line {}; it is truncated",
+                        "the file ends inside <{}>, which starts at line {}; it is truncated; copy it again",
                         inner.tag, inner.line
                     ),
                     None => "no element found; expected <jmeterTestPlan>".to_owned(),
@@ -163,5 +168,5 @@ impl Lines<'_> {
 
 /// Whether a class is a logic controller; not all class names end in `Controller`.
 pub(super) fn is_controller(class: &str) -> bool {
-    class.ends_with("Controller") || ["InterleaveControl", "RunTime"].contains(&class)
+    class.ends_with("Controller") || ["InterleaveControl", "RunTime", "ParallelSampler"].contains(&class)
 }

@@ -43,19 +43,24 @@ pub(super) fn describe(node: &Node) -> String {
             let most = property(&["DurationAssertion.duration"]);
             format!("fails responses that take longer than {most} ms; use [thresholds]")
         }
-        _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => {
-            let name = property(&EXTRACTOR_NAMES);
-            if name.is_empty() {
-                "processes the response".to_owned()
-            } else {
-                format!("extracts `{name}` from the response")
-            }
-        }
+        _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => match extracted_names(node) {
+            "" => "processes the response".to_owned(),
+            name => format!("extracts `{name}` in a way that is not translated; add `extract` to the request"),
+        },
         _ => describe_by_suffix(class).to_owned(),
     }
 }
 
-/// A short description by the end of the class name, for elements without one of their own.
+/// Whether an extractor names no variable, so that it does nothing.
+pub(super) fn sets_no_variable(node: &Node) -> bool {
+    EXTRACTOR_NAMES.iter().any(|name| node.element.property(name).is_some()) && extracted_names(node).is_empty()
+}
+
+/// The names of the variables that an extractor sets.
+pub(super) fn extracted_names<'e>(node: &Node<'e>) -> &'e str {
+    EXTRACTOR_NAMES.iter().map(|name| node.element.text_of(name).trim()).find(|name| !name.is_empty()).unwrap_or("")
+}
+
 /// The description of a class, if it does not depend on the properties of the element.
 fn describe_by_name(class: &str) -> Option<&'static str> {
     Some(match class {
@@ -111,6 +116,7 @@ fn describe_by_name(class: &str) -> Option<&'static str> {
     })
 }
 
+/// A short description by the end of the class name, for elements without one of their own.
 fn describe_by_suffix(class: &str) -> &'static str {
     match class {
         _ if class.ends_with("Assertion") => "fails responses that are not as expected",

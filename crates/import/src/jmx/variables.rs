@@ -8,6 +8,7 @@ use offered_workload::script::{Per, data};
 
 use super::functions::{self, parse_call};
 use super::node::Node;
+use super::template;
 use super::tree::Element;
 use crate::ImportOptions;
 use crate::address::MissingValue;
@@ -132,11 +133,22 @@ impl<'g> Variables<'g> {
         if let Some(within) = within.filter(|_| anew) {
             self.note(node, format!("takes a new value each time {within} starts; here once per iteration"));
         }
-        // These controllers start exactly once per iteration.
-        let plain = ["GenericController", "TransactionController", "RecordingController"].contains(&node.class());
-        let inner = super::tree::is_controller(node.class()) && !plain;
-        let inner = inner.then(|| format!("{} `{}`", node.class(), node.name()));
-        node.children.iter().for_each(|child| self.collect(child, inner.as_deref().or(within)));
+        // These controllers start once per iteration, with all that they contain, or with one of it.
+        let all = [
+            "GenericController",
+            "TransactionController",
+            "RecordingController",
+            "RandomOrderController",
+            "ParallelSampler",
+        ];
+        let one = ["RandomController", "InterleaveControl", "SwitchController"];
+        let is_controller = super::tree::is_controller;
+        let own = is_controller(node.class()) && !all.contains(&node.class());
+        let own = own.then(|| format!("{} `{}`", node.class(), node.name()));
+        for child in &node.children {
+            let starts_with_it = one.contains(&node.class()) && !is_controller(child.class());
+            self.collect(child, own.as_deref().filter(|_| !starts_with_it).or(within));
+        }
     }
 
     /// Evaluates the user-defined variables of an element. They may refer to those of earlier elements, not to each other
@@ -182,8 +194,12 @@ impl<'g> Variables<'g> {
             let all = numbers.is_some_and(|numbers| numbers.contains('-'));
             for name in node.element.text_of(property).split(';').map(str::trim).filter(|name| !name.is_empty()) {
                 // The names of the matches are registered by the extractor itself, which comes before their uses.
-                if !all {
-                    self.extracted(name);
+                if all {
+                    continue;
+                }
+                self.extracted(name);
+                if let Some(composed) = template::composed(node, name) {
+                    self.runtime.insert(name.to_owned(), composed);
                 }
             }
         }
@@ -264,7 +280,11 @@ impl<'g> Variables<'g> {
         let mut bound =
             |name: &str| self.resolve(property(name)).0.as_literal().and_then(|bound| bound.trim().parse::<i64>().ok());
         let (low, high) = (bound("minimumValue").unwrap_or(0), bound("maximumValue").unwrap_or(0));
-        if name.is_empty() || low < 0 || high < low {
+        if name.is_empty() {
+            self.note(node, "names no variable; left out".to_owned());
+            return false;
+        }
+        if low < 0 || high < low {
             self.note(node, format!("draws the variable `{name}` from {low} to {high}; not translated"));
             return false;
         }

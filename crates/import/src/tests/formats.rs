@@ -159,7 +159,10 @@ fn connection_options_of_curl_are_translated() {
 fn truncated_commands_give_one_line_errors() {
     let refusal = |text: &str| read(text, "c.sh", None).unwrap_err().to_string();
     assert_eq!(refusal("\ncurl http://a/ -d 'x"), "c.sh:2: unclosed quote; the command is truncated");
-    assert_eq!(refusal("curl http://a/ -H"), "c.sh:1: the command ends after -H, which needs a value; it is truncated");
+    assert_eq!(
+        refusal("curl http://a/ -H"),
+        "c.sh:1: the command ends after -H, which needs a value; it is truncated; copy it again"
+    );
     assert_eq!(refusal("curl ftp://a/"), "c.sh:1: no curl command with an HTTP URL");
 }
 
@@ -297,7 +300,7 @@ fn formats_are_detected_by_content() {
         ("{\"log\": {\"entries\": []}}", "contains no requests"),
         ("{\"a\": 1}", "unknown file format"),
         ("<html/>", "root element is <html>"),
-        ("{\"log\": {\"entries\": [", "f:1: the file ends inside its JSON; it is truncated"),
+        ("{\"log\": {\"entries\": [", "f:1: the file ends inside its JSON; it is truncated; copy it again"),
         ("{\"log\": x}", "f:1: not well-formed JSON: expected value"),
         ("openapi: 3.0.0\npaths: [a", "f:2: not well-formed YAML: "),
         ("openapi: 3.0.0\npaths: {}", "has no operations"),

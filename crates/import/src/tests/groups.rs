@@ -48,8 +48,9 @@ fn concurrency_group_has_a_fixed_number_of_users() {
         ("Unit", "S"),
     ];
     let (plan, workload) = group(class, &texts(&said));
-    assert_eq!((closed(&workload), workload.duration()), ((12, Nanos::from_secs(60)), Nanos::from_secs(240)));
-    assert!(plan.notes.iter().any(|note| note.message.contains("in steps")), "{:?}", plan.notes);
+    // ConcurrencyThreadStarter.getPlannedConcurrency: the first step is at the start.
+    assert_eq!(stages(&workload), [(4, 4, 20), (8, 8, 20), (12, 12, 20), (12, 12, 180)]);
+    assert_eq!((plan.notes, workload.duration()), (vec![], Nanos::from_secs(240)));
     let (plan, workload) = group(
         class,
         &texts(&[("TargetLevel", "${__P(c,4)}"), ("RampUp", "1"), ("Hold", "10"), ("Iterations", "5"), ("Unit", "M")]),
@@ -57,6 +58,20 @@ fn concurrency_group_has_a_fixed_number_of_users() {
     assert_eq!((closed(&workload), workload.duration()), ((4, Nanos::from_secs(60)), Nanos::from_secs(660)));
     let Arrivals::Closed { visits, .. } = plan.arrivals else { panic!("{:?}", plan.arrivals) };
     assert_eq!(visits, Some(5));
+}
+
+#[test]
+fn threads_after_a_delay_are_stages() {
+    let said = [
+        ("ThreadGroup.num_threads", "8"),
+        ("ThreadGroup.ramp_time", "5"),
+        ("ThreadGroup.scheduler", "true"),
+        ("ThreadGroup.delay", "30"),
+        ("ThreadGroup.duration", "60"),
+    ];
+    let (plan, workload) = group("ThreadGroup", &texts(&said));
+    assert_eq!(stages(&workload), [(0, 0, 30), (0, 8, 5), (8, 8, 55)]);
+    assert_eq!((plan.notes, workload.duration()), (vec![], Nanos::from_secs(90)));
 }
 
 #[test]

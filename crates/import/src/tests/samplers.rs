@@ -1,10 +1,12 @@
 //! What JMeter puts on the wire for a sampler: method, path, Content-Type and body. The recording of real JMeter 5.6.3 by `tests/wire`
 //! has the same rows.
 
+use offered_schedule::Visitor;
+use offered_workload::Reuse;
 use offered_workload::condition::Subject;
 use offered_workload::script::Which;
 
-use super::semantics::{element, has, paths, sampler, under};
+use super::semantics::{element, has, paths, rounds, sampler, under};
 use super::*;
 
 const FORM: &str = "application/x-www-form-urlencoded; charset=UTF-8";
@@ -125,29 +127,36 @@ fn lists_of_user_defined_variables_are_iterated() {
     assert_eq!(each(&[("ForeachController.startIndex", "1"), ("ForeachController.endIndex", "2")]), ["/b", "/z"]);
 }
 
+/// The requests that a user sends once, and in each visit.
+fn once_and_each(plan: &Plan) -> (Vec<&str>, Vec<&str>) {
+    fn names<'p>(flows: impl IntoIterator<Item = &'p Flow>) -> Vec<&'p str> {
+        flows.into_iter().flat_map(|flow| &flow.steps).map(|step| step.request.as_str()).collect()
+    }
+    (names(&plan.once), names(&plan.flows))
+}
+
 #[test]
-fn once_only_controllers_run_once_in_groups_of_few_iterations() {
-    let content = under("OnceOnlyController", &[], &get("login", "")) + &get("buy", "");
-    let text = jmx(&format!(
-        "<ThreadGroup testname=\"g\"><elementProp name=\"ThreadGroup.main_controller\"><stringProp name=\"LoopController.loops\">3</stringProp></elementProp><stringProp name=\"ThreadGroup.num_threads\">2</stringProp></ThreadGroup><hashTree>{content}</hashTree>"
-    ));
-    let (plan, workload) = one(&text);
-    let steps: Vec<(&str, u32)> = plan.flows[0].steps.iter().map(|step| (step.request.as_str(), step.repeat)).collect();
-    assert_eq!(steps.iter().map(|(name, times)| name.repeat(*times as usize)).collect::<String>(), "loginbuybuybuy");
+fn once_only_controllers_of_a_group_are_made_once_by_each_user() {
+    let login = under("OnceOnlyController", &[], &get("login", ""));
+    let (plan, workload) = one(&rounds("3", "", &(login.clone() + &get("buy", ""))));
+    assert_eq!(once_and_each(&plan), (vec!["login"], vec!["buy"]));
     let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
-    assert_eq!((closed.users(), closed.visits()), (2, Some(1)));
-    // LoopController.nextIsNull: a group with continue_forever has no last iteration.
-    let endless = text.replace(
-        "<stringProp name=\"LoopController.loops",
-        "<boolProp name=\"LoopController.continue_forever\">true</boolProp><stringProp name=\"LoopController.loops",
-    );
-    let Sessions::Closed(closed) = one(&endless).1.sessions().clone() else { panic!("{endless}") };
-    assert_eq!(closed.visits(), None);
-    // Iterations with rows of their own are not written out as one.
-    let data = element("CSVDataSet", &[("filename", "d.csv"), ("variableNames", "user"), ("recycle", "true")]);
-    let (plan, workload) = one(&text.replace("<OnceOnlyController", &format!("{data}<OnceOnlyController")));
+    assert_eq!((closed.visits(), closed.visitor()), (Some(3), Visitor::Same));
+    // In a simple controller, and after others.
+    let simple = under("GenericController", &[], &(login.clone() + &get("a", "")));
+    let (plan, _) = one(&threads(2, 0, &(simple + &get("b", ""))));
+    assert_eq!((once_and_each(&plan), &plan.notes[..]), ((vec!["login"], vec!["a", "b"]), &[][..]));
+    let (plan, _) = one(&threads(2, 0, &(get("a", "") + &login)));
+    assert_eq!(once_and_each(&plan), (vec!["login"], vec!["a"]));
+    assert!(has(&plan, "here they come before them"), "{:?}", plan.notes());
+    // Nothing else: a single iteration.
+    let (plan, workload) = one(&threads(2, 0, &login));
     let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
-    assert!(closed.visits() == Some(3) && has(&plan, "once per thread at its start"), "{:?}", plan.notes());
+    assert_eq!((paths(&plan), closed.visits()), (vec!["/login".to_owned()], Some(1)));
+    // One of several at random is no flow of its own.
+    let random = under("RandomController", &[], &(get("x", "") + &get("y", "")));
+    let (plan, _) = one(&threads(2, 0, &(under("OnceOnlyController", &[], &random) + &get("buy", ""))));
+    assert!(paths(&plan) == ["/buy"] && has(&plan, "not part of the steady load"), "{:?}", plan.notes());
 }
 
 /// A request that extracts `n`.
@@ -246,4 +255,38 @@ fn values_of_requests_with_a_condition_may_be_missing() {
     let content = [get("a", ""), guarded("${JMeterThread.last_sample_ok}", &numbered("b")), get("c?${n}", "")].concat();
     let (plan, _) = one(&threads(1, 0, &content));
     assert!(has(&plan, "`n` is used before a response has set it"), "{:?}", plan.notes());
+}
+
+/// A request to this host.
+fn to(host: &str, name: &str) -> String {
+    let domain = format!("<stringProp name=\"HTTPSampler.domain\">{host}</stringProp></HTTPSamplerProxy>");
+    get(name, "").replace("</HTTPSamplerProxy>", &domain)
+}
+
+#[test]
+fn each_server_is_a_target() {
+    let content = [to("a.test", "one"), to("b.test", "two"), to("b.test", "three")].concat();
+    let (plan, workload) = one(&threads(1, 0, &content));
+    let urls: Vec<String> = workload.targets().map(|target| target.url().to_string()).collect();
+    assert_eq!((urls, &plan.notes[..]), (vec!["http://b.test/".to_owned(), "http://a.test/".to_owned()], &[][..]));
+    let target_of = |name: &str| plan.requests.iter().find(|request| request.name == name).unwrap().target;
+    assert_eq!(["one", "two", "three"].map(target_of), [1, 0, 0]);
+    // A part that never runs names no target, not even an unknown one.
+    let never = under("IfController", &[("IfController.condition", "1 == 2")], &to("${nowhere}", "never"));
+    let (_, workload) = one(&threads(1, 0, &(never + &to("a.test", "one"))));
+    assert_eq!(workload.targets().count(), 1);
+}
+
+#[test]
+fn connections_are_kept_only_with_keep_alive() {
+    // HTTPSamplerBaseSchema.useKeepalive: without the property it is off.
+    let closing = get("a", "");
+    let keeping = closing.replace(
+        "</HTTPSamplerProxy>",
+        "<boolProp name=\"HTTPSampler.use_keepalive\">true</boolProp></HTTPSamplerProxy>",
+    );
+    let reuse = |content: &str| one(&threads(1, 0, content)).0.target.reuse();
+    assert_eq!((reuse(&closing), reuse(&keeping)), (Reuse::Fresh, Reuse::PerSession));
+    let (plan, _) = one(&threads(1, 0, &(keeping + &get("b", ""))));
+    assert!(plan.target.reuse() == Reuse::PerSession && has(&plan, "here all keep it"), "{:?}", plan.notes());
 }

@@ -243,10 +243,14 @@ impl Extraction {
     /// An invalid regular expression, JSON path or CSS selector.
     pub(super) fn new(extraction: &script::Extraction, values: &Values) -> Result<Self, String> {
         let script::Extraction { name, find, which, if_missing } = extraction;
+        let locator = Locator::new(find).map_err(|reason| format!("extract `{name}`: {reason}"))?;
         Ok(Self {
             name: name.clone(),
             slot: values.slot(name),
-            locator: Locator::new(find).map_err(|reason| format!("extract `{name}`: {reason}"))?,
+            locator: match if_missing {
+                IfMissing::Default(default) => locator.with_null(default),
+                _ => locator,
+            },
             location: location(find),
             which: which.clone(),
             if_missing: if_missing.clone(),

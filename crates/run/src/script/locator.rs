@@ -183,6 +183,14 @@ impl Locator {
         })
     }
 
+    /// The same part, with this text for each JSON `null`.
+    pub(super) fn with_null(self, null: &str) -> Self {
+        match self {
+            Self::Json(query) => Self::Json(query.with_null(null.to_owned())),
+            other => other,
+        }
+    }
+
     /// Whether it reads the body.
     pub(super) fn reads_body(&self) -> bool {
         match self {

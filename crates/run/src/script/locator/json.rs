@@ -39,13 +39,19 @@ const TOO_LARGE: &str = "the JSON would need more than 64 MB of memory; a path o
                          filters or slices";
 const TOO_MANY_VISITS: &str = "the JSON path would visit more than 1,000,000 values; use fewer .. and simpler filters";
 
-/// A JSON path.
+/// A JSON path, and the text of each `null` that it finds.
 #[derive(Debug)]
-pub(in crate::script) enum JsonQuery {
+pub(in crate::script) struct JsonQuery {
+    path: Path,
+    null: String,
+}
+
+#[derive(Debug)]
+enum Path {
     /// Followed while the body is parsed.
     Steps { steps: Vec<Step>, skip_null: bool },
     /// Needs the tree.
-    Path { path: JsonPath, cost: Cost },
+    Tree { path: JsonPath, cost: Cost },
 }
 
 /// One step of a path, from a value to values in it.
@@ -89,34 +95,43 @@ impl JsonQuery {
         let parsed = JsonPath::parse(path).map_err(|reason| {
             format!("`{path}` is not a valid JSONPath ({}); an example is $.items[0].id", one_line(&reason.to_string()))
         })?;
-        Ok(match steps(path) {
-            Some(steps) => Self::Steps { steps, skip_null: false },
-            None => Self::Path { path: parsed, cost: Cost::of(path) },
-        })
+        let path = match steps(path) {
+            Some(steps) => Path::Steps { steps, skip_null: false },
+            None => Path::Tree { path: parsed, cost: Cost::of(path) },
+        };
+        Ok(Self { path, null: "null".to_owned() })
+    }
+
+    /// The same path, with this text for each `null`.
+    pub(super) fn with_null(self, null: String) -> Self {
+        Self { null, ..self }
     }
 
     /// The values of a column of rows, which are an array of objects, without nulls.
     pub(super) fn column(name: &str) -> Self {
-        Self::Steps { steps: vec![Step::Wildcard, Step::Name(name.to_owned())], skip_null: true }
+        let steps = vec![Step::Wildcard, Step::Name(name.to_owned())];
+        Self { path: Path::Steps { steps, skip_null: true }, null: String::new() }
     }
 
     /// The texts found in `response`, in order. None if its body is not JSON.
     pub(super) fn texts<'h>(&'h self, response: &'h ParsedResponse<'_>) -> Box<dyn Iterator<Item = Cow<'h, str>> + 'h> {
-        match self {
-            Self::Steps { steps, skip_null } => {
+        match &self.path {
+            Path::Steps { steps, skip_null } => {
                 let found = follow(steps, response).unwrap_or_default();
                 let found = found.into_iter().filter(|value| !(*skip_null && value.is_null()));
                 Box::new(found.take_while(|_| response.has_time()).map(|value| match value {
                     Value::String(text) => Cow::Owned(text),
+                    Value::Null => Cow::Borrowed(self.null.as_str()),
                     other => Cow::Owned(other.to_string()),
                 }))
             }
-            Self::Path { path, cost } => {
+            Path::Tree { path, cost } => {
                 let tree = response.json.0.get_or_init(|| tree(response)).as_ref();
                 let tree = tree.filter(|tree| response.allows_visits(cost.visits(tree)));
                 let found = tree.map(|tree| path.query(&tree.root).all()).unwrap_or_default();
                 Box::new(found.into_iter().take_while(|_| response.has_time()).map(|value| match value {
                     Value::String(text) => Cow::Borrowed(text.as_str()),
+                    Value::Null => Cow::Borrowed(self.null.as_str()),
                     other => Cow::Owned(other.to_string()),
                 }))
             }
@@ -510,6 +525,16 @@ mod tests {
             ("$.a", r#"{"a": 1"#, vec![]),
         ] {
             assert_eq!(texts(path, body).0, expected, "{path} of {body}");
+        }
+    }
+
+    #[test]
+    fn a_null_is_the_given_text() {
+        let reply = Response { body: b"[1, null]".to_vec().into(), ..Response::default() };
+        let response = ParsedResponse::new(Received::for_test(200, &reply), "", &|| Nanos::MAX);
+        for path in ["$[1]", "$..[1]"] {
+            let query = JsonQuery::new(path).unwrap().with_null("none".to_owned());
+            assert!(query.texts(&response).eq(["none"]), "{path}");
         }
     }
 
