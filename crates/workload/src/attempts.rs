@@ -185,6 +185,7 @@ fn merge(earlier: &Event, event: Event, number: u16) -> Event {
         bytes_out: earlier.bytes_out + event.bytes_out,
         bytes_in: earlier.bytes_in + event.bytes_in,
         redirects: earlier.redirects.saturating_add(event.redirects),
+        token_requests: earlier.token_requests.saturating_add(event.token_requests),
         resends: earlier.resends.saturating_add(event.resends),
         retries: number - 1,
         ..event

@@ -83,7 +83,7 @@ impl Failure {
     ];
 
     /// The outcomes that can be retried.
-    pub const OUTCOMES: [Outcome; 16] = [
+    pub const OUTCOMES: [Outcome; 17] = [
         Outcome::HttpError,
         Outcome::Timeout,
         Outcome::Refused,
@@ -100,6 +100,7 @@ impl Failure {
         Outcome::Truncated,
         Outcome::NoToken,
         Outcome::Short,
+        Outcome::AuthError,
     ];
 
     /// Whether an attempt that ended so has failed in this way.
