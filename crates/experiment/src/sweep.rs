@@ -86,7 +86,11 @@ impl Sweep<'_> {
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<SweepOutcome, Error> {
         let points = points(self.input, self.varied)?.into_iter().map(|point| with_load(self.input, point));
         let (points, out) = (points.collect::<Result<Vec<_>, _>>()?, self.at.path());
-        let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
+        let cells = points.into_iter().map(|(point, unmeasurable)| {
+            // A run has something to measure at any load.
+            Cell { unmeasurable: unmeasurable.filter(|_| self.simulated), ..Cell::new(point, out) }
+        });
+        let mut cells: Vec<Cell> = cells.collect();
         check_directories_differ(&cells)?;
         let steps = self.objective.map(|_| limits::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
@@ -146,7 +150,8 @@ impl Sweep<'_> {
         let mut todo = Vec::new();
         for (position, place) in order.into_iter().enumerate() {
             cells[place].position = position;
-            if self.share.has(position as u64) && !cells[place].is_finished(self, stop)? {
+            let is_ours = self.share.has(position as u64) && cells[place].unmeasurable.is_none();
+            if is_ours && !cells[place].is_finished(self, stop)? {
                 todo.push(place);
             }
         }

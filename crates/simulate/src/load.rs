@@ -36,6 +36,20 @@ pub const DEFAULT_TOLERANCE: f64 = 1e-3;
 /// The load is impossible: 1 or more (or 0 or less) in an open system, more than the users can produce in a closed one.
 /// The rate is not constant. A closed system has no think time to adjust.
 pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
+    let at = at_any_load(workload, load, tolerance)?;
+    let is_limited = ModelledServer::new(workload, &ServiceDemands::new(workload)?)?.capacity().is_some();
+    match workload.sessions() {
+        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && !is_limited => Err(Error::Unstable { load }),
+        _ => Ok(at),
+    }
+}
+
+/// The same, also at a load of 1 or more in an open system, where the queue grows without end.
+///
+/// # Errors
+/// The load is 0 or less, or more than the users of a closed system can produce. The rate is not constant. A closed system has no think time to
+/// adjust.
+pub fn at_any_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workload, Error> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     if !(load > 0.0 && load.is_finite()) {
@@ -47,9 +61,6 @@ pub fn at_load(workload: &Workload, load: f64, tolerance: f64) -> Result<Workloa
         );
     };
     let sessions = match workload.sessions() {
-        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.capacity().is_none() => {
-            return Err(Error::Unstable { load });
-        }
         Sessions::Scenarios(_) => {
             return Err(InvalidValue::new("scenarios have loads of their own; change their rates or users").into());
         }
