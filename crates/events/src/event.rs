@@ -243,6 +243,8 @@ offered_base::named! {
         Short = "short",
         /// Not sent, or not again, because the token endpoint gave no access token; `error` names it.
         AuthError = "auth_error",
+        /// Not sent because the circuit breaker of the workload was open. Not a failure of the generator.
+        BreakerOpen = "breaker_open",
     }
 }
 

@@ -116,7 +116,13 @@ fn is_message(event: &Event) -> bool {
 fn reached_the_wire(event: &Event) -> bool {
     let has_connection = !matches!(
         event.outcome,
-        Outcome::Unsent | Outcome::NoValue | Outcome::AuthError | Outcome::Refused | Outcome::Dns | Outcome::Tls
+        Outcome::Unsent
+            | Outcome::NoValue
+            | Outcome::AuthError
+            | Outcome::BreakerOpen
+            | Outcome::Refused
+            | Outcome::Dns
+            | Outcome::Tls
     );
     let waited_for_one = matches!(event.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
     event.sent.is_some() && has_connection && !waited_for_one

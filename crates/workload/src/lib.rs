@@ -27,6 +27,8 @@
 mod address;
 pub mod attempts;
 mod auth;
+pub mod breaker;
+mod by_label;
 pub mod catalogue;
 mod check;
 mod composed;
@@ -36,6 +38,7 @@ mod draw;
 pub mod engine;
 mod event_stream;
 pub mod failed_checks;
+mod failure;
 mod generator;
 mod goodput;
 mod group;

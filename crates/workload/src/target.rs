@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::breaker::CircuitBreaker;
 use super::retry::Retry;
 use super::script::Auth;
 use super::sql::Pool;
@@ -38,6 +39,7 @@ pub struct Target {
     pub(super) cookies: bool,
     pub(super) redirects: u32,
     pub(super) retry: Option<Retry>,
+    pub(super) breaker: Option<CircuitBreaker>,
     pub(super) patience: Option<Distribution>,
     pub(super) resend: bool,
     pub(super) tls: Tls,
@@ -76,6 +78,7 @@ impl Target {
             cookies: false,
             redirects: 0,
             retry: None,
+            breaker: None,
             patience: None,
             resend: true,
             tls: Tls::default(),

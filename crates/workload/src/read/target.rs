@@ -51,6 +51,7 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         cookies: table.get("cookies").map_or(Ok(false), |value| value.truth())?,
         redirects: limit("redirects")?.unwrap_or(0),
         retry: None,
+        breaker: None,
         patience: None,
         resend: table.get("resend").map_or(Ok(true), |value| value.truth())?,
     })

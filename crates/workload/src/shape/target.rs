@@ -3,7 +3,7 @@
 use super::Kind::{
     self, Any, Boolean, Choice, Discipline, File, Form, List, Named, Number, Only, Template, Text, Time, Whole,
 };
-use super::retry::{PATIENCE, RETRY_KEY};
+use super::retry::{BREAKER_KEY, PATIENCE, RETRY_KEY};
 use super::{Key, MAX_WHOLE, Shape, key, shape};
 use crate::script::{ClientAuth, Grant, TokenScope};
 use crate::{Protocol, Resolve, Reuse, Target};
@@ -60,6 +60,7 @@ pub(crate) static TARGET: Shape = shape(
         key("cookies", Boolean, "Keep cookies per session. Default false."),
         REDIRECTS,
         RETRY_KEY,
+        BREAKER_KEY,
         PATIENCE,
         key("resend", Boolean, "HTTP/2: resend requests that the server reports as not processed. Default true."),
         key("tls", Kind::Table(&TLS), "TLS settings, for https."),

@@ -29,6 +29,7 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
         cookies,
         redirects,
         retry,
+        breaker,
         patience,
         resend,
         tls,
@@ -54,6 +55,7 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
     let keys = keys.maybe(auth.as_ref(), |keys, who| keys.raw("auth", credentials(who)));
     let keys = keys.when(*cookies, |keys| keys.raw("cookies", true));
     let keys = keys.when(*redirects > 0, |keys| keys.raw("redirects", *redirects));
+    let keys = keys.maybe(breaker.as_ref(), |keys, own| keys.raw("circuit_breaker", super::retry::breaker(own)));
     let keys = keys.maybe(retry.as_ref(), |keys, policy| keys.raw("retry", super::retry::retry(policy)));
     let keys = keys.maybe(patience.as_ref(), |keys, distribution| keys.raw("patience", distribution));
     let keys = keys.when(!resend, |keys| keys.raw("resend", false));
