@@ -12,7 +12,7 @@ fn goodput(table: &Path) -> HashMap<(String, u32), f64> {
     let rates = rates.clone().chain(rates.rev());
     let row = |(line, rate): (&str, u32)| {
         let cells: Vec<&str> = line.split(',').collect();
-        ((cells[0].to_owned(), rate), cells[3].parse().unwrap())
+        ((cells[0].to_owned(), rate), cells[4].parse().unwrap())
     };
     text.lines().skip(1).zip(rates).map(row).collect()
 }
@@ -38,6 +38,8 @@ fn retries_make_the_goodput_depend_on_the_past_and_a_budget_or_a_breaker_ends_th
     for policy in ["no-retries", "budget", "breaker"] {
         assert!(of(policy, "down", 600) > 0.95, "{policy}: {}", of(policy, "down", 600));
     }
+    let page = fs::read_to_string(out.join("page.html")).unwrap();
+    assert!(page.contains("a circuit breaker ends it"), "the page shows its claims");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("overloaded by its own retries"), "{text}");
 }

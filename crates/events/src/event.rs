@@ -62,6 +62,8 @@ pub struct Event {
     pub reused: bool,
     /// Number of redirects that were followed; each is one more request on the wire.
     pub redirects: u16,
+    /// Number of requests for an access token (OAuth 2.0) that were sent before this request; each is one more on the wire.
+    pub token_requests: u16,
     /// Number of times that the request was sent again because the server had not processed it (RFC 9113, section 8.7).
     pub resends: u16,
     /// Number of retries by the policy of the workload, with one that was not sent because the run was stopped or lacked a connection. Each
@@ -156,6 +158,7 @@ impl Event {
             connection: 0,
             reused: false,
             redirects: 0,
+            token_requests: 0,
             resends: 0,
             retries: 0,
             attempt: 0,
@@ -238,6 +241,10 @@ offered_base::named! {
         NoToken = "no_token",
         /// A stream that ended properly, with fewer tokens or events than required.
         Short = "short",
+        /// Not sent, or not again, because the token endpoint gave no access token; `error` names it.
+        AuthError = "auth_error",
+        /// Not sent because the circuit breaker of the workload was open. Not a failure of the generator.
+        BreakerOpen = "breaker_open",
     }
 }
 

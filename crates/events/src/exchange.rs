@@ -19,6 +19,9 @@ pub struct Exchange {
     pub object: u16,
     /// Number of redirects that were followed before this exchange.
     pub redirects: u32,
+    /// Whether it is a request for an access token (OAuth 2.0), before that request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub token_request: bool,
     /// Name of the [`Outcome`](crate::Outcome).
     pub outcome: String,
     /// HTTP status; 0 without one.

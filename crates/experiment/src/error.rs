@@ -52,8 +52,9 @@ pub enum Error {
     Observe(#[from] offered_observe::Error),
     /// Only recorded runs can be fitted: their workload says what arrived.
     #[error(
-        "{}: not a run directory of offered; `fit` needs the workload and the requests of a run (offered run or simulate, with -o)",
-        path.display()
+        "{}: not a run directory of offered: {}; `fit` needs the workload and the requests of a run (offered run or simulate, with -o)",
+        path.display(),
+        missing_of_run(path)
     )]
     FitNeedsRun {
         /// The path.
@@ -218,6 +219,12 @@ pub enum Error {
     /// A field has two lists of values.
     #[error("{field} is varied twice; give all its values in one list")]
     FieldTwice {
+        /// The field.
+        field: Field,
+    },
+    /// A load and a field that the load sets are varied.
+    #[error("`load` sets `{field}`, so both cannot be varied; remove one of the two")]
+    LoadSets {
         /// The field.
         field: Field,
     },
@@ -458,6 +465,17 @@ impl Error {
 
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { action, path: path.to_owned(), source }
+    }
+}
+
+/// What a directory lacks to be a run directory.
+fn missing_of_run(path: &Path) -> String {
+    let missing: Vec<&str> =
+        ["workload.toml", "run.json", "events"].into_iter().filter(|name| !path.join(name).exists()).collect();
+    match missing.as_slice() {
+        _ if !path.is_dir() => "it is a file".to_owned(),
+        [] => "its run.json cannot be used".to_owned(),
+        missing => format!("it has no {}", missing.join(" and no ")),
     }
 }
 

@@ -54,8 +54,10 @@ fn value(name: &str, value: &mut Value, is_secret: bool, names: &SecretNames) {
             let shown = match name {
                 _ if is_secret => blanked(text.value()),
                 "basic" | "digest" => without_password(text.value()),
-                "bearer" | "access_key" | "secret_key" | "token" => blanked(text.value()),
-                "url" => in_text(&with_password(text.value(), REDACTED), names),
+                "bearer" | "access_key" | "secret_key" | "token" | "client_secret" | "password" | "refresh_token" => {
+                    blanked(text.value())
+                }
+                "url" | "token_url" => in_text(&with_password(text.value(), REDACTED), names),
                 "proxy" => with_password(text.value(), REDACTED).into_owned(),
                 _ if SENT.contains(&name) => in_text(text.value(), names),
                 _ => return,
@@ -79,7 +81,7 @@ fn value(name: &str, value: &mut Value, is_secret: bool, names: &SecretNames) {
 
 /// Whether the keys of a table are names chosen by the author.
 fn is_named(table: &str) -> bool {
-    ["headers", "form", "variables", "fields", "add"].contains(&table)
+    ["headers", "form", "variables", "fields", "add", "parameters"].contains(&table)
 }
 
 /// Redacts a secret but keeps its authentication scheme. A secret that is only a template stays.
@@ -163,6 +165,15 @@ authorization = "hunter2"
                     extract = [{ name = \"jwt\", json = \"$.t\", default = \"z\" }]\nheaders.shop = \"w\"\n";
         let expected = text.replace("Shop=1&code=2", "Shop=(blanked)&code=(blanked)").replace("\"x\"", "\"(blanked)\"");
         let expected = expected.replace("\"z\"", "\"(blanked)\"").replace("\"w\"", "\"(blanked)\"");
+        assert_eq!(redact(text), expected);
+    }
+
+    #[test]
+    fn secrets_of_token_requests_are_redacted() {
+        let text = "[target]\nurl = \"http://a/\"\nauth.oauth2 = { token_url = \"/t?code=x1\", client_id = \"me\", client_secret = \"x2\", \
+                    password = \"x3\", refresh_token = \"x4\", scope = \"all\", parameters = { otp = \"x5\", resource = \"r\" } }\n";
+        let expected = (1..=5)
+            .fold(text.replace("=x1", "=(blanked)"), |text, n| text.replace(&format!("\"x{n}\""), "\"(blanked)\""));
         assert_eq!(redact(text), expected);
     }
 

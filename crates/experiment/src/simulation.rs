@@ -5,7 +5,7 @@ use std::path::Path;
 use offered_base::InvalidValue;
 use offered_plan::analytic::{self, System};
 use offered_schedule::Sessions;
-use offered_simulate::load::{DEFAULT_TOLERANCE, LoadTrial, at_load};
+use offered_simulate::load::{DEFAULT_TOLERANCE, LoadTrial, at_any_load, at_load};
 use offered_simulate::{SimulationResult, Stop, simulate};
 use offered_workload::Workload;
 
@@ -54,7 +54,8 @@ pub fn simulate_point_into(
     simulate_into(&point.text, &workload_at_load(point, load, progress)?, load, stop, out)
 }
 
-/// The point with the rate or think time of its load in its text, so that it can be run. The load is that of the modelled server.
+/// The point with the rate or think time of its load in its text, so that it can be run, and why a simulation of it has nothing to measure. The
+/// load is that of the modelled server.
 ///
 /// # Errors
 /// The workload has no server, or cannot have the load.
@@ -62,17 +63,22 @@ pub(crate) fn with_load(
     input: &WorkloadSource,
     point: Point,
     progress: &mut dyn FnMut(LoadTrial),
-) -> Result<Point, Error> {
-    if point.load.is_none() {
-        return Ok(point);
-    }
+) -> Result<(Point, Option<offered_simulate::Error>), Error> {
+    let Some(load) = point.load else { return Ok((point, None)) };
     let name = point.name();
-    let text = workload_at_load(&point, None, progress).and_then(|at| {
+    let found = match workload_at_load(&point, None, progress) {
+        Err(error) if error.unmeasurable().is_some() => {
+            let reason = error.unmeasurable().cloned();
+            at_any_load(&point.workload, load, DEFAULT_TOLERANCE, progress).map(|at| (at, reason)).map_err(Error::from)
+        }
+        at => at.map(|at| (at, None)),
+    };
+    let found = found.and_then(|(at, reason)| {
         let text = with_load_of(&point.text, &at).map_err(InvalidValue::new)?;
-        Ok(input.parse_with_files(&text)?)
+        Ok((input.parse_with_files(&text)?, reason))
     });
-    let (text, workload) = text.map_err(Error::at(name))?;
-    Ok(Point { text, workload, load: None, ..point })
+    let ((text, workload), reason) = found.map_err(Error::at(name))?;
+    Ok((Point { text, workload, load: None, ..point }, reason))
 }
 
 /// The workload of a point at its load.

@@ -89,7 +89,11 @@ impl Sweep<'_> {
             with_load(self.input, point, &mut |trial| observer.on_progress(Progress::LoadTrial { name: &name, trial }))
         });
         let (points, out) = (points.collect::<Result<Vec<_>, _>>()?, self.at.path());
-        let mut cells: Vec<Cell> = points.into_iter().map(|point| Cell::new(point, out)).collect();
+        let cells = points.into_iter().map(|(point, unmeasurable)| {
+            // A run has something to measure at any load.
+            Cell::new(point, out, unmeasurable.filter(|_| self.simulated))
+        });
+        let mut cells: Vec<Cell> = cells.collect();
         check_directories_differ(&cells)?;
         let steps = self.objective.map(|_| limits::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
@@ -149,7 +153,8 @@ impl Sweep<'_> {
         let mut todo = Vec::new();
         for (position, place) in order.into_iter().enumerate() {
             cells[place].position = position;
-            if self.share.has(position as u64) && !cells[place].is_finished(self, stop)? {
+            let is_ours = self.share.has(position as u64) && cells[place].unmeasurable.is_none();
+            if is_ours && !cells[place].is_finished(self, stop)? {
                 todo.push(place);
             }
         }
@@ -410,7 +415,7 @@ mod tests {
         let input = input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n");
         let cells = |values: &str| -> Vec<Cell> {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
-            points.into_iter().map(|point| Cell::new(point, &out)).collect()
+            points.into_iter().map(|point| Cell::new(point, &out, None)).collect()
         };
         let at = SharedDirectory::at(&out, |_| ()).unwrap();
         begin(&at, &input, Share::ALL).unwrap();
@@ -428,7 +433,7 @@ mod tests {
         let input = input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\n");
         let cells = |values: &str| -> Vec<Cell> {
             let points = points(&input, &[values.parse().unwrap()]).unwrap();
-            points.into_iter().map(|point| Cell::new(point, Path::new("out"))).collect()
+            points.into_iter().map(|point| Cell::new(point, Path::new("out"), None)).collect()
         };
         assert!(check_directories_differ(&cells("request.0.get=/a,/b")).is_ok());
         let why = check_directories_differ(&cells("request.0.get=/a/b,/a_b")).unwrap_err().to_string();

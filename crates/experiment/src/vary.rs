@@ -81,6 +81,7 @@ impl Point {
 /// A field or a value is given twice, and the errors of [`point`].
 pub fn points(input: &WorkloadSource, varied: &[VariedField]) -> Result<Vec<Point>, Error> {
     check_unique(varied)?;
+    check_load(input, varied)?;
     let mut combinations: Vec<Vec<(Field, String)>> = vec![Vec::new()];
     for VariedField { field, values } in varied {
         let longer = |one: &Vec<(Field, String)>, value: &String| {
@@ -104,6 +105,20 @@ fn check_unique(varied: &[VariedField]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// Refuses a field that a varied load replaces: the rate, and the think time of closed users.
+fn check_load(input: &WorkloadSource, varied: &[VariedField]) -> Result<(), Error> {
+    let varies = |field: Field| varied.iter().any(|varied| varied.field == field).then_some(field);
+    if varies(Field::Load).is_none() {
+        return Ok(());
+    }
+    let is_closed = || Ok::<bool, Error>(matches!(input.parse(&input.text)?.sessions(), Sessions::Closed(_)));
+    match (varies(Field::Rate), varies(Field::Think)) {
+        (Some(field), _) => Err(Error::LoadSets { field }),
+        (None, Some(field)) if is_closed()? => Err(Error::LoadSets { field }),
+        _ => Ok(()),
+    }
 }
 
 /// The workload of `input` with these values.
@@ -280,9 +295,34 @@ mod tests {
             let text = format!("duration = \"1s\"\narrivals.{arrivals}\n{server}\n");
             let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
             let point = points(&input, &["load=0.7".parse().unwrap()]).unwrap().remove(0);
-            let point = crate::simulation::with_load(&input, point, &mut |_| ()).unwrap();
+            let (point, unmeasurable) = crate::simulation::with_load(&input, point, &mut |_| ()).unwrap();
+            assert!(unmeasurable.is_none());
             assert!(point.load.is_none() && point.text.contains(found), "{}", point.text);
         }
+        // A load without a steady state is a point like any other, which is marked.
+        let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n{server}\n");
+        let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
+        let mut all = points(&input, &["load=0.5,1.5".parse().unwrap()]).unwrap();
+        let (overloaded, reason) = crate::simulation::with_load(&input, all.remove(1), &mut |_| ()).unwrap();
+        assert!(overloaded.text.contains("150/s"), "{}", overloaded.text);
+        assert!(reason.unwrap().to_string().contains("the load is 1.500"));
+    }
+
+    #[test]
+    fn a_field_that_the_load_sets_is_not_varied_with_it() {
+        let refused = |arrivals: &str, field: &str| {
+            let text = format!(
+                "duration = \"1s\"\narrivals.{arrivals}\nserver = {{ service = {{ exponential = \"10ms\" }} }}\n"
+            );
+            let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
+            let varied: Vec<VariedField> = ["load=0.5", field].iter().map(|text| text.parse().unwrap()).collect();
+            points(&input, &varied).err().map(|error| error.to_string())
+        };
+        let open = "open.rate = \"1/s\"";
+        let closed = "closed = { users = 3, think = { exponential = \"1s\" } }";
+        assert!(refused(open, "rate=1,2").unwrap().contains("`load` sets `rate`"));
+        assert!(refused(closed, "think=1s,2s").unwrap().contains("`load` sets `think`"));
+        assert_eq!((refused(open, "seed=1,2"), refused(closed, "users=3,4")), (None, None));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use offered_workload::script::{Auth, Body, Per};
+use offered_workload::script::{Auth, Body, ClientAuth, Grant, OAuth2, Per, TokenScope};
+use offered_workload::{Template, Url};
 
 use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
 use crate::body;
@@ -362,6 +363,7 @@ impl<'d> Reader<'d> {
                 Some(Some(Login::Auth(Auth::Basic(self.resolve(&both, element).template()))))
             }
             "bearer" => Some(Some(Login::Auth(Auth::Bearer(self.resolve(&value("token"), element).template())))),
+            "oauth2" => Some(Some(self.oauth2(&value, element))),
             "apikey" => {
                 let (key, text) =
                     (self.resolve(&value("key"), element).to_display(), self.resolve(&value("value"), element));
@@ -382,6 +384,50 @@ impl<'d> Reader<'d> {
                 Some(None)
             }
         }
+    }
+
+    /// The keys of OAuth 2.0, as far as a grant needs no browser. `value`: the value of a key.
+    fn oauth2(&mut self, value: &dyn Fn(&str) -> String, element: &str) -> Login {
+        let of = |reader: &mut Self, key: &str| {
+            let text = value(key);
+            (!text.is_empty()).then(|| reader.resolve(&text, element).template())
+        };
+        let token_url = of(self, "accessTokenUrl");
+        let is_url = |url: &&Template| url.text().is_none_or(|url| url.parse::<Url>().is_ok());
+        let grant = match value("grant_type").as_str() {
+            "client_credentials" => Some(Grant::ClientCredentials),
+            "password_credentials" => Some(Grant::Password),
+            _ => None,
+        };
+        let (Some(grant), Some(token_url)) = (grant, token_url.filter(|url| is_url(&url))) else {
+            self.note(
+                element,
+                "authenticates by OAuth 2.0 with a token that it does not fetch itself, or through a browser; set `auth.bearer`, or `auth.oauth2` with another grant",
+            );
+            let token = value("accessToken");
+            let token = if token.is_empty() { "{{token}}" } else { &token };
+            return Login::Auth(Auth::Bearer(self.resolve(token, element).template()));
+        };
+        if value("addTokenTo") == "queryParams" {
+            self.note(element, "sends its access token in the query; here it is in the header Authorization");
+        }
+        let needed = |text: Option<Template>| text.unwrap_or_else(|| Template::literal(""));
+        let with_user = |reader: &mut Self, key| (grant == Grant::Password).then(|| needed(of(reader, key)));
+        let oauth2 = OAuth2 {
+            token_url,
+            grant,
+            client_id: needed(of(self, "clientId")),
+            client_secret: of(self, "clientSecret"),
+            client_auth: if value("client_authentication") == "body" { ClientAuth::Body } else { ClientAuth::Basic },
+            username: with_user(self, "username"),
+            password: with_user(self, "password"),
+            refresh_token: None,
+            scope: of(self, "scope"),
+            audience: of(self, "audience"),
+            parameters: of(self, "resource").map(|text| ("resource".to_owned(), text)).into_iter().collect(),
+            per: TokenScope::Run,
+        };
+        Login::Auth(Auth::OAuth2(Box::new(oauth2)))
     }
 
     /// Notes the scripts of an element.

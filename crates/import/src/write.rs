@@ -10,10 +10,9 @@ use offered_schedule::Schedule;
 use offered_schedule::arrivals::{Batch, Profile as Rates};
 use offered_schedule::flow::{self, Branches, Flows, Once, Rules};
 use offered_schedule::{Closed, Length, Opening, Population, Sessions, Start};
-use offered_workload::Draft;
-use offered_workload::Workload;
 use offered_workload::condition::Condition;
-use offered_workload::script::{self, Draw, Feeder, Objects, Order, Per, When};
+use offered_workload::script::{self, Auth, Draw, Feeder, Objects, Order, Per, When};
+use offered_workload::{Draft, Target, Url, Workload};
 
 use crate::note::Note;
 use crate::plan::{Arrivals, Plan, RateProfile, Request, Step, ValueSource, Variable};
@@ -44,12 +43,27 @@ impl Plan {
             count: self.count,
             skip_first,
             target: Some(self.target.clone()),
-            more_targets: self.more_targets.clone(),
+            more_targets: self.all_targets()?,
             variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
             conditions: self.steps().flat_map(|step| [&step.only_if, &step.until]).flatten().cloned().collect(),
             requests,
             ..Draft::new(self.sessions()?, self.duration)
         })
+    }
+
+    /// The targets after the first, and those of token endpoints on other hosts.
+    fn all_targets(&self) -> Result<Vec<Target>, InvalidValue> {
+        let mut targets = self.more_targets.clone();
+        for request in &self.requests {
+            let Some(Auth::OAuth2(oauth2)) = request.auth.as_ref().or(self.target.auth()) else { continue };
+            let Some(url) = oauth2.token_url.text().filter(|url| !url.starts_with('/')) else { continue };
+            let url: Url = url.parse()?;
+            let origin = url.origin();
+            if !targets.iter().chain([&self.target]).any(|known| known.url().has_origin(&origin)) {
+                targets.push(Target::new(origin.parse()?).named(&url.host()));
+            }
+        }
+        Ok(targets)
     }
 
     /// The workload as TOML text for [`Workload::parse`], with the notes as comments above it. `file` is the name of

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::{Agenda, Launch, Sessions, Visit};
-use offered_workload::attempts::{AttemptTracker, Resend};
+use offered_workload::attempts::{AttemptTracker, FAILURE_PAUSE, Resend};
 use offered_workload::{Late, Mix};
 
 use crate::Sink;
@@ -27,9 +27,6 @@ const MAX_REPORTED_PER_ITERATION: usize = 64;
 const POLL_INTERVAL: Nanos = Nanos::from_millis(100);
 /// How long responses are awaited after a stop, and how long overdue requests are still sent after the end of the run.
 const GRACE_PERIOD: Nanos = Nanos::from_secs(2);
-/// Minimum pause of a session after a request that could not be sent or connected. Without it a closed user without think time
-/// would spin.
-const FAILURE_PAUSE: Nanos = Nanos::from_millis(100);
 
 /// Everything one thread needs to run its share of the agenda.
 pub(crate) struct Driver<'a, T> {
@@ -55,7 +52,7 @@ pub(crate) struct Driver<'a, T> {
     pub(crate) sessions: &'a Sessions,
     /// The position in its flow of each session with a request in flight; `None` in a workload without flows.
     pub(crate) positions: Option<HashMap<u64, (u16, Visit)>>,
-    /// Retries and impatient users; `None` in a workload without.
+    /// Retries, circuit breakers and impatient users; `None` in a workload without.
     pub(crate) attempts: Option<AttemptTracker>,
 }
 
@@ -125,7 +122,8 @@ impl<T: Transport> Driver<'_, T> {
     /// Sends the requests that are due at `now`. Returns the time after the last one.
     fn send_due(&mut self, mut now: Instant, state: &mut LoopState) -> Instant {
         for _ in 0..MAX_SENDS_PER_ITERATION {
-            if let Some(Resend { launch, label, sequence }) = self.attempts.as_mut().and_then(|all| all.due(now)) {
+            let again = self.attempts.as_mut().and_then(|all| all.due(now, &mut state.new_events));
+            if let Some(Resend { launch, label, sequence }) = again {
                 now = self.transport.send(launch, label, sequence, &mut state.new_events);
                 continue;
             }
@@ -146,17 +144,18 @@ impl<T: Transport> Driver<'_, T> {
                 }
                 _ => exceeded.map(Reason::InFlight),
             };
-            now = match not_sent_reason {
-                None => {
-                    if let Some(attempts) = &mut self.attempts {
-                        attempts.first(Resend { launch, label, sequence });
-                    }
-                    self.transport.send(launch, label, sequence, &mut state.new_events)
-                }
-                Some(reason) => {
+            let resend = Resend { launch, label, sequence };
+            let mut is_held_back = || self.attempts.as_mut().is_some_and(|attempts| !attempts.first(resend, now));
+            let outcome = match not_sent_reason {
+                Some(_) => Some(Outcome::Unsent),
+                None => is_held_back().then_some(Outcome::BreakerOpen),
+            };
+            now = match outcome {
+                None => self.transport.send(launch, label, sequence, &mut state.new_events),
+                Some(outcome) => {
                     let event =
                         Event { session: launch.session, step: launch.step, label, ..Event::at(launch.intended) };
-                    state.new_events.push(Event { worker: self.worker, error: Some(reason), ..event });
+                    state.new_events.push(Event { worker: self.worker, outcome, error: not_sent_reason, ..event });
                     now
                 }
             };
@@ -194,7 +193,12 @@ impl<T: Transport> Driver<'_, T> {
                 done = done.max(std::mem::take(&mut state.page_done));
             }
             let pause = match event.outcome {
-                Outcome::Unsent | Outcome::NoValue | Outcome::Refused | Outcome::Dns => FAILURE_PAUSE,
+                Outcome::Unsent
+                | Outcome::NoValue
+                | Outcome::AuthError
+                | Outcome::BreakerOpen
+                | Outcome::Refused
+                | Outcome::Dns => FAILURE_PAUSE,
                 _ => Nanos::ZERO,
             };
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));

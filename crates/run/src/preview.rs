@@ -1,10 +1,11 @@
 //! Preview of the requests of a workload, without sending them.
 
 use offered_events::{Exchange, RunId};
-use offered_workload::Workload;
+use offered_workload::{Request, Template, Workload};
 
 use crate::Error;
 use crate::halt::Halt;
+use crate::message::OutgoingRequest;
 use crate::script::{RequestContext, Script, check_single_braces};
 use crate::transport::{learn_secrets, request_text, sent_text};
 
@@ -12,7 +13,8 @@ use crate::transport::{learn_secrets, request_text, sent_text};
 const MAX_BODY_BYTES_SHOWN: usize = 1 << 20;
 
 /// The first `most` requests of the first session (of each scenario) of [`Workload::walk`], as they would be sent in this run, without
-/// secrets. A value that a response would provide is shown as its name in braces. Needs no network.
+/// secrets, and the token requests before them, each once. A value that a response would provide is shown as its name in braces. Needs no
+/// network.
 ///
 /// # Errors
 /// No target, or a request that cannot be built.
@@ -23,25 +25,36 @@ pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exch
     script.in_run(run.clone());
     let sessions = 0..workload.scenario_names().len().max(1) as u64;
     let steps = sessions.flat_map(|session| workload.walk(session));
-    let requests = steps.take(most).zip(0..).map(|((launch, label), sequence)| {
+    let token = Request::new("POST", Template::literal("/")).expect("a request");
+    let (mut exchanges, mut tokens) = (Vec::new(), Vec::new());
+    for ((launch, label), sequence) in steps.take(most).zip(0..) {
         let context = RequestContext { session: launch.session, step: launch.step, visit: 0, sequence, label };
         let request = &workload.requests()[usize::from(label)];
-        let error =
-            |missing| Error::Request { name: request.name().to_owned(), reason: Halt::default().message(missing) };
-        let outgoing = script.for_preview(label, context).map_err(error)?;
-        let target = workload.targets().nth(outgoing.target.into()).unwrap_or(target);
-        let request_text = request_text(target, request, &outgoing);
-        let mut redactor = script.redactor(context, None);
-        learn_secrets(&mut redactor, &request_text);
-        Ok(Exchange {
-            request: request.name().to_owned(),
-            session: launch.session,
-            step: launch.step,
-            sent: Some(sent_text(&request_text, &redactor, MAX_BODY_BYTES_SHOWN)),
-            ..Exchange::default()
-        })
-    });
-    requests.collect()
+        let name = request.name();
+        let error = |missing| Error::Request { name: name.to_owned(), reason: Halt::default().message(missing) };
+        let mut add = |outgoing: &OutgoingRequest, request: &Request, token_request: bool| {
+            let target = workload.targets().nth(outgoing.target.into()).unwrap_or(target);
+            let request_text = request_text(target, request, outgoing);
+            let mut redactor = script.redactor(context, None);
+            learn_secrets(&mut redactor, &request_text);
+            exchanges.push(Exchange {
+                request: name.to_owned(),
+                session: launch.session,
+                step: launch.step,
+                token_request,
+                sent: Some(sent_text(&request_text, &redactor, MAX_BODY_BYTES_SHOWN)),
+                ..Exchange::default()
+            });
+        };
+        if let Some(outgoing) = script.token_for_preview(label, context).map_err(error)?
+            && !tokens.contains(&outgoing)
+        {
+            add(&outgoing, &token, true);
+            tokens.push(outgoing);
+        }
+        add(&script.for_preview(label, context).map_err(error)?, request, false);
+    }
+    Ok(exchanges)
 }
 
 #[cfg(test)]
@@ -73,6 +86,26 @@ mod tests {
             get,
             format!("GET /a/{{{{token}}}}?t={{{{token}}}} HTTP/1.1|Host: h|Authorization: Bearer ***|{AGENT}")
         );
+    }
+
+    #[test]
+    fn token_requests_are_shown_once() {
+        let text = "arrivals.open.rate = \"1/s\"\nvariables = { secret = \"hunter22\" }\n\
+            target = { url = \"http://h/\", auth.oauth2 = { token_url = \"/token\", client_id = \"me\", client_secret = \"{{secret}}\" } }\n\
+            request = [{ get = \"/a\" }, { get = \"/b\", auth.oauth2 = { token_url = \"/t2\", client_id = \"me\", \
+            client_auth = \"body\", client_secret = \"{{secret}}\" } }, { get = \"/c\" }]";
+        let all: Vec<(String, Option<String>)> = previewed(text);
+        let [(token, body), (get, _), (other, other_body), ..] = &all[..] else { panic!("{all:?}") };
+        assert!(
+            token.starts_with("POST /token HTTP/1.1|Host: h|Content-Type: application/x-www-form-urlencoded|"),
+            "{token}"
+        );
+        assert!(token.contains("|Authorization: Basic ***"), "{token}");
+        assert_eq!(body.as_deref(), Some("grant_type=client_credentials"));
+        assert!(get.contains("|Authorization: Bearer ***"), "{get}");
+        assert!(other.starts_with("POST /t2 "), "{other}");
+        assert_eq!(other_body.as_deref(), Some("grant_type=client_credentials&client_id=me&client_secret=***"));
+        assert_eq!(all.len(), 4, "two requests, each with a token of its own");
     }
 
     #[test]

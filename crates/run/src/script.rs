@@ -13,6 +13,7 @@ mod form;
 mod hashes;
 mod locator;
 mod numbering;
+mod oauth2;
 mod origin;
 mod received;
 mod redactor;
@@ -23,6 +24,7 @@ mod value;
 
 pub(crate) use checks::Rejection;
 pub(crate) use cookies::CookieJar;
+pub(crate) use oauth2::{Access, TokenFailure, TokenKey};
 pub(crate) use received::Received;
 pub use redactor::secrets_in;
 pub(crate) use redactor::{REDACTED, Redactor};
@@ -43,6 +45,7 @@ use self::body::Body;
 use self::checks::{Check, Extraction};
 use self::condition::Condition;
 use self::form::FormRequest;
+use self::oauth2::{OAuth2, Tokens};
 use self::origin::{Location, Origins};
 use self::served_form::Form;
 use self::signing::{Aws, Challenge};
@@ -62,6 +65,9 @@ pub(crate) struct Script {
     /// Whether some value depends on the visit of its user.
     counts_visits: bool,
     origins: Origins,
+    tokens: Tokens,
+    /// Whether sessions have access tokens of their own.
+    has_session_tokens: bool,
 }
 
 /// One request of the script.
@@ -125,6 +131,7 @@ impl ScriptedRequest {
             Some(Auth::Bearer(token)) => Some(Credentials::Bearer(values.text(token))),
             Some(Auth::Digest(pair)) => Some(Credentials::Digest(values.text(pair))),
             Some(Auth::Aws(aws)) => Some(Credentials::Aws(Aws::new(aws, values))),
+            Some(Auth::OAuth2(oauth2)) => Some(Credentials::OAuth2(OAuth2::new(oauth2, values))),
             Some(Auth::None) | None => None,
         };
         let checks: Vec<Check> =
@@ -194,6 +201,7 @@ enum Credentials {
     Bearer(Text),
     Digest(Text),
     Aws(Aws),
+    OAuth2(OAuth2),
 }
 
 /// The state of a session from its responses: cookies and extracted values.
@@ -287,9 +295,11 @@ impl Script {
             counts_visits: workload.renews()
                 || (values.has_users() && workload.variables().iter().any(|variable| variable.per == Per::Visit)),
             conditions: conditions.map_err(|reason| Error::Condition { reason })?,
+            has_session_tokens: requests.iter().filter_map(|one| one.auth.as_ref()).any(Credentials::are_per_session),
             values,
             requests,
             origins: Origins::new(workload),
+            tokens: Tokens::default(),
         })
     }
 
@@ -308,11 +318,26 @@ impl Script {
             return self.unserved_form(label, form, context, &state);
         }
         let mut outgoing = self.request(label, context, Some(&state), Instant::ZERO)?;
+        if matches!(self.requests[usize::from(label)].auth, Some(Credentials::OAuth2(_))) {
+            outgoing.headers.push(("Authorization".to_owned(), "Bearer {{access_token}}".to_owned()));
+        }
         for name in self.values.names() {
             // Paths have the braces percent-encoded.
             outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(outgoing)
+    }
+
+    /// The token request of request `label` as it would be sent first, if it has one; like [`for_preview`](Self::for_preview).
+    ///
+    /// # Errors
+    /// A value is missing.
+    pub(crate) fn token_for_preview(
+        &self,
+        label: u16,
+        context: RequestContext,
+    ) -> Result<Option<OutgoingRequest>, MissingValue> {
+        self.first_token_request(label, context, Some(&self.values.for_preview()))
     }
 
     /// Adds the turn of request `label` to the conversations in its body. `text`: the text of its response, as between quotes in JSON.

@@ -1,4 +1,4 @@
-//! The driver for workloads with time limits or retries. Users see one request, the server each of its attempts.
+//! The driver for workloads with time limits, retries or circuit breakers. Users see one request, the server each of its attempts.
 //!
 //! A server does not notice that a client gave up: an abandoned job is served to its end (the default), so a queue that is longer than the
 //! timeout wastes the whole capacity. With `cancel = true` a waiting job leaves the queue when its client gives up; a job in service
@@ -11,7 +11,7 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::{Agenda, Launch};
 use offered_workload::Workload;
-use offered_workload::attempts::{AttemptTracker, Resend};
+use offered_workload::attempts::{AttemptTracker, FAILURE_PAUSE, Resend};
 use offered_workload::retry::TimeLimits;
 use offered_workload::script::OnFailure;
 
@@ -33,6 +33,8 @@ pub struct AttemptFigures {
     pub wasted: f64,
     /// Number of requests whose user gave up.
     pub gave_up: u64,
+    /// Rate of requests that were not sent because a circuit breaker was open.
+    pub breaker_open_per_s: f64,
 }
 
 /// The state of a simulation besides agenda and server.
@@ -71,6 +73,7 @@ struct Counts {
     all: u64,
     good: u64,
     gave_up: u64,
+    held_back: u64,
     work: Nanos,
     wasted: Nanos,
     now: Instant,
@@ -113,10 +116,14 @@ impl<'a> Attempts<'a> {
                 now = launch.intended;
                 let (label, size, tokens) = demands.of(launch);
                 self.open.insert(launch.session, (launch, size));
-                self.count(now, |counts| counts.first += 1);
-                self.tracker.first(Resend { launch, label, sequence: 0 });
                 sink.arrived(now);
-                self.send(now, launch, (label, size, tokens), server, &mut ended);
+                if self.tracker.first(Resend { launch, label, sequence: 0 }, now) {
+                    self.count(now, |counts| counts.first += 1);
+                    self.send(now, launch, (label, size, tokens), server, &mut ended);
+                } else {
+                    self.count(now, |counts| counts.held_back += 1);
+                    ended.push(Event { sent: None, outcome: Outcome::BreakerOpen, ..event(launch, label, now) });
+                }
             } else if next == Instant::MAX {
                 return;
             } else if completion == next {
@@ -124,7 +131,7 @@ impl<'a> Attempts<'a> {
                 self.completed(next, &job, server, &mut ended);
             } else if timeout == next {
                 self.timed_out(next, server, &mut ended);
-            } else if let Some(Resend { launch, label, .. }) = self.tracker.due(next)
+            } else if let Some(Resend { launch, label, .. }) = self.tracker.due(next, &mut ended)
                 && let Some((_, size)) = self.open.get(&launch.session)
             {
                 self.send(next, launch, (label, *size, demands.tokens(launch, label)), server, &mut ended);
@@ -245,10 +252,11 @@ impl<'a> Attempts<'a> {
                 counts.gave_up += u64::from(gave_up);
             });
             let on_failure = self.workload.requests()[usize::from(event.label)].on_failure();
+            let pause = if event.outcome == Outcome::BreakerOpen { FAILURE_PAUSE } else { Nanos::ZERO };
             let after = if gave_up || !is_good && on_failure != OnFailure::Continue {
-                agenda.broken_off(launch, done)
+                agenda.broken_off(launch, done + pause)
             } else {
-                agenda.completed(launch, done)
+                agenda.completed(launch, done + pause)
             };
             event.visit = self.workload.sessions().position(launch, after.ends_visit());
             stops |= sink.ended(&event, size, after).is_break();
@@ -265,7 +273,7 @@ impl<'a> Attempts<'a> {
 
     /// The figures so far.
     pub(crate) fn figures(&self) -> AttemptFigures {
-        let Counts { first, all, good, gave_up, work, wasted, now } = self.counts;
+        let Counts { first, all, good, gave_up, held_back, work, wasted, now } = self.counts;
         let seconds = self.counted.start.until(now).as_secs_f64();
         let rate = |count: u64| count as f64 / seconds;
         AttemptFigures {
@@ -275,6 +283,7 @@ impl<'a> Attempts<'a> {
             utilisation: self.servers.map(|servers| work.as_secs_f64() / seconds / f64::from(servers)),
             wasted: if work > Nanos::ZERO { wasted.as_secs_f64() / work.as_secs_f64() } else { 0.0 },
             gave_up,
+            breaker_open_per_s: rate(held_back),
         }
     }
 }

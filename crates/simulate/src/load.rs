@@ -59,6 +59,25 @@ pub fn at_load(
     tolerance: f64,
     progress: &mut dyn FnMut(LoadTrial),
 ) -> Result<Workload, Error> {
+    let at = at_any_load(workload, load, tolerance, progress)?;
+    let is_limited = ModelledServer::new(workload, &ServiceDemands::new(workload)?)?.capacity().is_some();
+    match workload.sessions() {
+        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && !is_limited => Err(Error::Unstable { load }),
+        _ => Ok(at),
+    }
+}
+
+/// The same, also at a load of 1 or more in an open system, where the queue grows without end.
+///
+/// # Errors
+/// The load is 0 or less, or more than the users of a closed system can produce. The rate is not constant. A closed system has no think time to
+/// adjust.
+pub fn at_any_load(
+    workload: &Workload,
+    load: f64,
+    tolerance: f64,
+    progress: &mut dyn FnMut(LoadTrial),
+) -> Result<Workload, Error> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     if !(load > 0.0 && load.is_finite()) {
@@ -70,9 +89,6 @@ pub fn at_load(
         );
     };
     let sessions = match workload.sessions() {
-        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && modelled.capacity().is_none() => {
-            return Err(Error::Unstable { load });
-        }
         Sessions::Scenarios(_) => {
             return Err(InvalidValue::new("scenarios have loads of their own; change their rates or users").into());
         }

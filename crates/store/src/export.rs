@@ -203,7 +203,8 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.text(finish)?.text(&gaps)?;
         let visit = event.visit;
         table.number(visit.map(|visit| visit.number))?.number(visit.map(|visit| visit.place))?;
-        table.number(visit.map(|visit| visit.ends))?.text(&metrics::text(event).unwrap_or_default())?.end()
+        table.number(visit.map(|visit| visit.ends))?.text(&metrics::text(event).unwrap_or_default())?;
+        table.number(Some(event.token_requests))?.end()
     })?;
     table.flush()
 }

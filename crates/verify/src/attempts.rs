@@ -42,6 +42,9 @@ pub struct AttemptStats {
     pub recovered_requests: u64,
     /// Number of requests whose user gave up.
     pub gave_up: u64,
+    /// Number of requests that were not sent because a circuit breaker was open.
+    #[serde(default)]
+    pub breaker_open: u64,
     /// The same rates in equal parts of the measured time.
     pub over_time: Vec<AttemptRates>,
     /// Whether the system is overloaded by its own retries; `None` if nothing suggests it.
@@ -119,8 +122,12 @@ impl AttemptStats {
             0 => String::new(),
             n => format!("; {} users gave up", offered_base::count(n)),
         };
+        let breaker_open = match self.breaker_open {
+            0 => String::new(),
+            n => format!("; {} not sent, circuit breaker open", offered_base::count(n)),
+        };
         format!(
-            "{retried} requests, {recovered} of them ok in the end; {first}/s first attempts, {all}/s with retries, goodput {good}/s{gave_up}"
+            "{retried} requests, {recovered} of them ok in the end; {first}/s first attempts, {all}/s with retries, goodput {good}/s{gave_up}{breaker_open}"
         )
     }
 }
@@ -134,12 +141,13 @@ struct Counts {
     retried: u64,
     recovered: u64,
     gave_up: u64,
+    breaker_open: u64,
 }
 
 impl Counts {
     fn new(measured: Range<Instant>) -> Self {
         let parts = [Part::default(); PARTS];
-        Self { measured, parts, sent: 0, retries: 0, retried: 0, recovered: 0, gave_up: 0 }
+        Self { measured, parts, sent: 0, retries: 0, retried: 0, recovered: 0, gave_up: 0, breaker_open: 0 }
     }
 
     fn part(&mut self, at: Option<Instant>) -> Option<&mut Part> {
@@ -157,7 +165,11 @@ impl Counts {
         if let Some(part) = self.part(event.done.filter(|_| is_good)) {
             part.good += 1;
         }
-        if !self.measured.contains(&event.intended) || event.sent.is_none() {
+        if !self.measured.contains(&event.intended) {
+            return;
+        }
+        self.breaker_open += u64::from(event.outcome == Outcome::BreakerOpen);
+        if event.sent.is_none() {
             return;
         }
         self.sent += 1;
@@ -195,6 +207,7 @@ impl Counts {
             retried_requests: self.retried,
             recovered_requests: self.recovered,
             gave_up: self.gave_up,
+            breaker_open: self.breaker_open,
             sustained_by_retries: sustained_by_retries(&over_time, self.measured.end.as_secs_f64(), capacity_per_s),
             over_time,
         }

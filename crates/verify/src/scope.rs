@@ -182,11 +182,12 @@ impl<'a> Scope<'a> {
         Some(SentRequest { sent, label: key.label, worker: key.worker, first: key.step == 0 })
     }
 
-    /// Whether this request was scheduled in the window, sent or not. A request for which its session lacked a value
-    /// could not be sent and does not count.
+    /// Whether this request was scheduled in the window, sent or not. A request for which its session lacked a value, or that a circuit
+    /// breaker held back, could not be sent and does not count.
     #[inline]
     pub(crate) fn is_scheduled_in_window(self, key: EventKey) -> bool {
-        (self.from..self.to).contains(&key.intended.0) && key.outcome != Outcome::NoValue
+        let is_held_back = matches!(key.outcome, Outcome::NoValue | Outcome::BreakerOpen);
+        (self.from..self.to).contains(&key.intended.0) && !is_held_back
     }
 
     /// Whether `event` was sent during the run.

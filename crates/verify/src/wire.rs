@@ -17,6 +17,9 @@ pub struct OnTheWire {
     pub requests: u64,
     /// Redirects that were followed.
     pub redirects: u64,
+    /// Requests for access tokens (OAuth 2.0).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub token_requests: u64,
     /// Requests that were sent again because the server had not processed them (`REFUSED_STREAM` or `GOAWAY` of HTTP/2).
     pub resends: u64,
     /// Requests that were sent again by a retry policy.
@@ -35,20 +38,29 @@ impl OnTheWire {
     /// Counts a request, an object or an attempt.
     pub fn add(&mut self, event: &Event) {
         // A request that was sent several times counts by its attempts.
-        if !reached_the_wire(event) || event.is_request() && event.retries > 0 {
+        if event.is_request() && event.retries > 0 {
+            return;
+        }
+        let (token_requests, resends) = (u64::from(event.token_requests), u64::from(event.resends));
+        let is_sent = reached_the_wire(event);
+        // Without its last token, a request was sent only as often as earlier ones were refused.
+        let is_refused = event.outcome == Outcome::AuthError;
+        let redirects = if is_sent || is_refused { u64::from(event.redirects) } else { 0 };
+        self.token_requests += token_requests;
+        self.redirects += redirects;
+        self.total += token_requests + redirects;
+        if !is_sent {
             return;
         }
         if is_message(event) {
             self.messages += 1;
             return;
         }
-        let (redirects, resends) = (u64::from(event.redirects), u64::from(event.resends));
         self.requests += u64::from(event.object == 0 && event.attempt <= 1);
         self.retries += u64::from(event.attempt > 1);
         self.objects += u64::from(event.object > 0);
-        self.redirects += redirects;
         self.resends += resends;
-        self.total += 1 + redirects + resends;
+        self.total += 1 + resends;
     }
 
     /// The requests of a run of `offered`; `None` for the file of another tool, which does not contain them all.
@@ -66,8 +78,14 @@ impl OnTheWire {
 
     /// `209 requests, 84 redirects: 293 on the wire`, and the number of messages; `None` if each request was one on the wire.
     pub fn text(&self) -> Option<String> {
-        let Self { requests, redirects, resends, retries, objects, total, messages } = *self;
-        let extra = [(redirects, "redirect"), (resends, "resend"), (retries, "retry"), (objects, "object")];
+        let Self { requests, redirects, token_requests, resends, retries, objects, total, messages } = *self;
+        let extra = [
+            (redirects, "redirect"),
+            (token_requests, "token request"),
+            (resends, "resend"),
+            (retries, "retry"),
+            (objects, "object"),
+        ];
         let extra = extra.into_iter().filter(|(n, _)| *n > 0).map(|(n, name)| counted(n, name));
         let parts: Vec<String> = std::iter::once(counted(requests, "request")).chain(extra).collect();
         let total = if parts.len() > 1 { format!(": {}", count(total)) } else { String::new() };
@@ -96,8 +114,16 @@ fn is_message(event: &Event) -> bool {
 
 /// Whether a connection was open for the request, so that it was written.
 fn reached_the_wire(event: &Event) -> bool {
-    let has_connection =
-        !matches!(event.outcome, Outcome::Unsent | Outcome::NoValue | Outcome::Refused | Outcome::Dns | Outcome::Tls);
+    let has_connection = !matches!(
+        event.outcome,
+        Outcome::Unsent
+            | Outcome::NoValue
+            | Outcome::AuthError
+            | Outcome::BreakerOpen
+            | Outcome::Refused
+            | Outcome::Dns
+            | Outcome::Tls
+    );
     let waited_for_one = matches!(event.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
     event.sent.is_some() && has_connection && !waited_for_one
 }
@@ -126,6 +152,9 @@ mod tests {
             // These never had a connection.
             Event { error: no_connection, ..event(Outcome::Timeout) },
             event(Outcome::Refused),
+            // One that got its token first, and one that was refused once and got no other token.
+            Event { token_requests: 1, ..ok.clone() },
+            Event { token_requests: 1, redirects: 1, ..event(Outcome::AuthError) },
             Event { sent: None, ..event(Outcome::Unsent) },
             Event { object: 3, sent: None, ..event(Outcome::NoValue) },
         ];
@@ -135,9 +164,21 @@ mod tests {
         }
         assert_eq!(
             counts,
-            OnTheWire { requests: 4, redirects: 2, resends: 3, retries: 0, objects: 2, total: 11, messages: 0 }
+            OnTheWire {
+                requests: 5,
+                redirects: 3,
+                token_requests: 2,
+                resends: 3,
+                retries: 0,
+                objects: 2,
+                total: 15,
+                messages: 0
+            }
         );
-        assert_eq!(counts.text().as_deref(), Some("4 requests, 2 redirects, 3 resends, 2 objects: 11 on the wire"));
+        assert_eq!(
+            counts.text().as_deref(),
+            Some("5 requests, 3 redirects, 2 token requests, 3 resends, 2 objects: 15 on the wire")
+        );
         // Refused, then an error, then a response: two reached the server.
         let attempts = [(1, Outcome::Refused), (2, Outcome::HttpError), (3, Outcome::Ok)];
         let mut retried = OnTheWire::default();

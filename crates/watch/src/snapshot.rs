@@ -41,6 +41,8 @@ pub struct Snapshot {
     /// Results by request of the workload, in the analysed time so far, the most frequent first; at most [`Snapshot::MAX_REQUESTS`]. If there are
     /// several, the last row is their `Total`.
     pub by_request: Vec<LiveRequest>,
+    /// The same by scenario of the workload, in its order; empty for a workload with one load only.
+    pub by_scenario: Vec<LiveRequest>,
     /// The workers of a run with several workers.
     pub workers: Vec<LiveWorker>,
     /// Histogram of the response times of the last ten seconds.
@@ -102,10 +104,10 @@ impl LiveVisits {
     }
 }
 
-/// Results of one request of the workload so far.
+/// Results of one request or scenario of the workload so far.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveRequest {
-    /// The name of the request.
+    /// The name of the request or scenario.
     pub name: String,
     /// Number of successful requests.
     pub ok: u64,

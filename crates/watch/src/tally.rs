@@ -74,6 +74,8 @@ pub struct Tally {
     statuses: BTreeMap<u16, u64>,
     /// The first requests of the workload in order of labels: name, times, successes, failures.
     requests: Vec<(String, Times, u64, u64)>,
+    /// The same of the scenarios of the workload.
+    scenarios: Vec<(String, Times, u64, u64)>,
     trackers: Vec<ThresholdTracker>,
     joined: ObjectJoiner,
     visits: VisitTracker,
@@ -114,7 +116,8 @@ impl Tally {
             outcomes: [0; Outcome::ALL.len()],
             retries: 0,
             statuses: BTreeMap::new(),
-            requests: labels.iter().take(MAX_LABELS).map(|name| (name.clone(), Times::default(), 0, 0)).collect(),
+            requests: labels.iter().take(MAX_LABELS).cloned().map(empty_row).collect(),
+            scenarios: workload.scenario_names().into_iter().map(empty_row).collect(),
             trackers: ThresholdTracker::all(
                 workload.thresholds(),
                 &labels,
@@ -166,9 +169,15 @@ impl Tally {
             self.all.add(event);
             self.service.add(event);
             self.trackers.iter_mut().for_each(|tracker| tracker.add(event, &objects));
-            if let Some((_, times, ok, failed)) = self.requests.get_mut(usize::from(event.label)) {
+            let scenario = self.workload.scenarios().map(|scenarios| scenarios.split(event.session).0);
+            let request = self.requests.get_mut(usize::from(event.label));
+            for (_, times, ok, failed) in request.into_iter().chain(scenario.and_then(|n| self.scenarios.get_mut(n))) {
                 times.add(event);
                 *(if event.outcome == Outcome::Ok { ok } else { failed }) += 1;
+            }
+            // A request that could not be sent by the rules of the workload is no arrival.
+            if matches!(event.outcome, Outcome::NoValue | Outcome::BreakerOpen) {
+                continue;
             }
             let counts_for_gaps = !sessions_only || event.step == 0;
             if counts_for_gaps {
@@ -248,6 +257,7 @@ impl Tally {
             so_far,
             service,
             by_request: self.by_request(),
+            by_scenario: self.scenarios.iter().map(live_row).collect(),
             workers: Vec::new(),
             response_histogram: recent.histogram(),
             thresholds,
@@ -299,13 +309,8 @@ impl Tally {
 
     /// The rows of the most frequent requests, and the total if there are several.
     fn by_request(&self) -> Vec<LiveRequest> {
-        let row = |(name, times, ok, failed): &(String, Times, u64, u64)| LiveRequest {
-            name: name.clone(),
-            ok: *ok,
-            failed: *failed,
-            response: times.response(),
-        };
-        let mut rows: Vec<LiveRequest> = self.requests.iter().map(row).filter(|row| row.ok + row.failed > 0).collect();
+        let rows = self.requests.iter().map(live_row);
+        let mut rows: Vec<LiveRequest> = rows.filter(|row| row.ok + row.failed > 0).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.ok + row.failed));
         let (ok, failed) = rows.iter().fold((0, 0), |(ok, failed), row| (ok + row.ok, failed + row.failed));
         let total = LiveRequest { name: "Total".to_owned(), ok, failed, response: self.all.response() };
@@ -417,6 +422,15 @@ impl Tally {
         let requests = self.workload.scheduled_before(to)? - self.workload.scheduled_before(from)?;
         (to > from).then(|| requests * self.fraction / from.until(to).as_secs_f64())
     }
+}
+
+/// The row of a request or scenario without events.
+fn empty_row(name: String) -> (String, Times, u64, u64) {
+    (name, Times::default(), 0, 0)
+}
+
+fn live_row((name, times, ok, failed): &(String, Times, u64, u64)) -> LiveRequest {
+    LiveRequest { name: name.clone(), ok: *ok, failed: *failed, response: times.response() }
 }
 
 fn rate(n: u64, span: Nanos) -> Option<f64> {

@@ -1,14 +1,18 @@
-//! Retries, and users who give up, for any clock: one event for each request follows from those of its attempts. The attempts of a request
+//! Retries, circuit breakers, and users who give up, for any clock: one event for each request follows from those of its attempts. The attempts of a request
 //! that was sent several times are recorded before it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use super::Workload;
+use super::breaker::Breakers;
 use super::retry::{RetryPolicies, TimeLimits, TokenBucket};
-use offered_base::{Instant, Seed};
+use offered_base::{Instant, Nanos, Seed};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::Launch;
+
+/// Minimum pause of a session after a request that could not be sent or connected. Without it a closed user without think time would spin.
+pub const FAILURE_PAUSE: Nanos = Nanos::from_millis(100);
 
 /// The maximum number of retries that an event can record: attempts have numbers of 16 bits.
 const MAX_RETRIES: u32 = u16::MAX as u32 - 1;
@@ -32,6 +36,7 @@ pub struct AttemptTracker {
     limits: Option<TimeLimits>,
     /// The budget of each policy.
     budgets: Vec<Option<TokenBucket>>,
+    breakers: Option<Breakers>,
     /// The requests with a policy that have not ended, by session: a session has one at a time.
     requests: HashMap<u64, Request>,
     /// When requests are sent again, by session.
@@ -53,10 +58,11 @@ struct Request {
 }
 
 impl AttemptTracker {
-    /// For one of `threads` threads; `None` if no request of `workload` is sent again and no user gives up.
+    /// For one of `threads` threads; `None` if no request of `workload` is sent again or held back, and no user gives up.
     pub fn new(workload: &Workload, threads: u64) -> Option<Self> {
         let (policies, limits) = (workload.retry_policies(), workload.time_limits());
-        if policies.is_none() && limits.is_none() {
+        let breakers = Breakers::new(workload);
+        if policies.is_none() && limits.is_none() && breakers.is_none() {
             return None;
         }
         let policies = policies.unwrap_or_default();
@@ -66,20 +72,31 @@ impl AttemptTracker {
             budgets: policies.policies().iter().map(|policy| policy.budget.map(bucket)).collect(),
             policies,
             limits,
+            breakers,
             requests: HashMap::new(),
             due: BinaryHeap::new(),
             stopped: false,
         })
     }
 
-    /// Notes the first attempt of a request.
-    pub fn first(&mut self, resend: Resend) {
-        let Some((policy, _)) = self.policies.of(resend.label) else { return };
+    /// Notes the first attempt of a request, at `now`. False: it may not be sent, because its circuit breaker is open.
+    #[must_use]
+    pub fn first(&mut self, resend: Resend, now: Instant) -> bool {
+        if !self.is_permitted(resend, now) {
+            return false;
+        }
+        let Some((policy, _)) = self.policies.of(resend.label) else { return true };
         if let Some(budget) = &mut self.budgets[policy] {
             budget.deposit();
         }
         let request = Request { resend, ended: 0, due: resend.launch.intended, so_far: None };
         self.requests.insert(resend.launch.session, request);
+        true
+    }
+
+    /// Whether the circuit breaker of a request, if it has one, lets an attempt pass.
+    fn is_permitted(&mut self, Resend { launch, label, .. }: Resend, now: Instant) -> bool {
+        self.breakers.as_mut().is_none_or(|breakers| breakers.permits(label, launch.session, now))
     }
 
     /// When the next request is to be sent again.
@@ -87,13 +104,19 @@ impl AttemptTracker {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next request that is to be sent again by `now`.
-    pub fn due(&mut self, now: Instant) -> Option<Resend> {
-        if self.next_due()? > now {
-            return None;
+    /// The next request that is to be sent again by `now`. Requests that their circuit breakers hold back end now, as events in `ended`, with
+    /// the outcomes of their last attempts.
+    pub fn due(&mut self, now: Instant, ended: &mut Vec<Event>) -> Option<Resend> {
+        while self.next_due()? <= now {
+            let Reverse((_, session)) = self.due.pop()?;
+            let resend = self.requests.get(&session)?.resend;
+            if self.is_permitted(resend, now) {
+                return Some(resend);
+            }
+            let so_far = self.requests.remove(&session).and_then(|request| request.so_far);
+            ended.extend(so_far.map(|event| Event { done: Some(now), ..event }));
         }
-        let Reverse((_, session)) = self.due.pop()?;
-        self.requests.get(&session).map(|request| request.resend)
+        None
     }
 
     /// Lets no request be sent again. Those that wait for it are cut off.
@@ -117,6 +140,9 @@ impl AttemptTracker {
             if event.object > 0 {
                 events.push(event);
                 continue;
+            }
+            if let Some(breakers) = &mut self.breakers {
+                breakers.record(&event);
             }
             let gave_up = self.limits.as_ref().and_then(|limits| limits.gave_up(&event));
             if let (Outcome::Timeout, Some(patience)) = (event.outcome, gave_up) {
@@ -185,6 +211,7 @@ fn merge(earlier: &Event, event: Event, number: u16) -> Event {
         bytes_out: earlier.bytes_out + event.bytes_out,
         bytes_in: earlier.bytes_in + event.bytes_in,
         redirects: earlier.redirects.saturating_add(event.redirects),
+        token_requests: earlier.token_requests.saturating_add(event.token_requests),
         resends: earlier.resends.saturating_add(event.resends),
         retries: number - 1,
         ..event

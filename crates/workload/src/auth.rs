@@ -1,5 +1,6 @@
 //! How requests sign in.
 
+use crate::oauth2::OAuth2;
 use crate::template::Template;
 
 /// The `Authorization` header of a request.
@@ -13,6 +14,8 @@ pub enum Auth {
     Digest(Template),
     /// A signature of the request (AWS Signature Version 4).
     Aws(Box<AwsAuth>),
+    /// An access token of OAuth 2.0 (RFC 6749), as a bearer token.
+    OAuth2(Box<OAuth2>),
     /// No authentication, even if the target has one.
     None,
 }
@@ -38,6 +41,7 @@ impl Auth {
         match self {
             Self::Basic(text) | Self::Bearer(text) | Self::Digest(text) => vec![text],
             Self::Aws(aws) => [&aws.access_key, &aws.secret_key].into_iter().chain(&aws.token).collect(),
+            Self::OAuth2(oauth2) => oauth2.templates().collect(),
             Self::None => Vec::new(),
         }
     }
@@ -47,12 +51,13 @@ impl Auth {
         match self {
             Self::Basic(text) | Self::Bearer(text) | Self::Digest(text) => vec![text],
             Self::Aws(aws) => [&mut aws.access_key, &mut aws.secret_key].into_iter().chain(&mut aws.token).collect(),
+            Self::OAuth2(oauth2) => oauth2.templates_mut().collect(),
             Self::None => Vec::new(),
         }
     }
 
     /// Whether its header depends on the request or on the server, so that it is made when the request is.
     pub(crate) fn is_computed(&self) -> bool {
-        matches!(self, Self::Digest(_) | Self::Aws(_))
+        matches!(self, Self::Digest(_) | Self::Aws(_) | Self::OAuth2(_))
     }
 }

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod fill;
+mod oauth2;
 pub(super) mod parts;
 pub(super) mod submit;
 
@@ -73,6 +74,7 @@ impl Workload {
             condition.check(&draft.requests).or_else(|wrong| Place::Flows.wrong(wrong))?;
         }
         fill(&mut draft);
+        oauth2::check_token_endpoints(&draft)?;
         let relative =
             |path: &Template| matches!(path.pieces().first(), Some(Piece::Text(_))) && check_path(path).is_err();
         if let Some(Request { name, path, .. }) = draft.requests.iter().find(|request| relative(&request.path)) {

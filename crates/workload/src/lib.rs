@@ -27,6 +27,8 @@
 mod address;
 pub mod attempts;
 mod auth;
+pub mod breaker;
+mod by_label;
 pub mod catalogue;
 mod check;
 mod composed;
@@ -36,6 +38,7 @@ mod draw;
 pub mod engine;
 mod event_stream;
 pub mod failed_checks;
+mod failure;
 mod generator;
 mod goodput;
 mod group;
@@ -44,6 +47,7 @@ mod login;
 mod misfit;
 mod mix;
 mod names;
+mod oauth2;
 mod observe;
 mod policies;
 pub mod policy;
@@ -341,7 +345,11 @@ impl Workload {
         let is_socket = |request: &Request| matches!(request.call, Call::WebSocket(_));
         let has_sockets = |target| self.0.requests.iter().any(|request| request.target == target && is_socket(request));
         let targets = (self.targets().count() as u16).max(1);
-        if targets == 1 && self.0.requests.iter().all(is_socket) {
+        let has_tokens = |request: &Request| {
+            let auth = self.target_of(request).and_then(|target| request.auth_to(target));
+            matches!(auth, Some(script::Auth::OAuth2(_)))
+        };
+        if targets == 1 && self.0.requests.iter().all(|request| is_socket(request) && !has_tokens(request)) {
             return vec![(0, true)];
         }
         let plain = (0..targets).map(|target| (target, false));

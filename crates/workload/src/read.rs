@@ -1,5 +1,6 @@
 //! Reading a workload file.
 
+mod auth;
 mod catalogue;
 mod condition;
 mod defaults;

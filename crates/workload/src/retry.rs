@@ -4,7 +4,10 @@ use offered_base::{InvalidValue, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
 
+use super::breaker::{CircuitBreaker, check_breaker};
 use super::{Call, Request, Target, Workload};
+pub use crate::by_label::ByLabel;
+pub use crate::failure::Failure;
 
 /// How long the user of a request waits, and whether it is sent again after a failure. `None`: as the target says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +16,8 @@ pub struct AttemptSettings {
     pub timeout: Option<Nanos>,
     /// The retry policy; one without retries overrides that of the target.
     pub retry: Option<Retry>,
+    /// The circuit breaker; one that does not exist overrides that of the target.
+    pub breaker: Option<CircuitBreaker>,
     /// The distribution of the time after which a user gives up: from the scheduled time, over all attempts.
     pub patience: Option<Distribution>,
     /// Maximum number of consecutive redirects.
@@ -30,15 +35,6 @@ pub struct Retry {
     pub wait: Backoff,
     /// The limit on the retries of all requests together; `None`: no limit.
     pub budget: Option<Budget>,
-}
-
-/// A failure after which a request is sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// An outcome.
-    Outcome(Outcome),
-    /// A failed response with a status between these, both included.
-    Status(u16, u16),
 }
 
 /// The time between the end of an attempt and the next one.
@@ -67,48 +63,6 @@ pub struct Budget {
     pub share: f64,
     /// The tokens at the start and at most, at least 1.
     pub burst: f64,
-}
-
-impl Failure {
-    /// The failures after which a request is sent again where the workload names none: those that are mostly short, as curl's `--retry`.
-    pub const DEFAULT: [Self; 8] = [
-        Self::Outcome(Outcome::Timeout),
-        Self::Outcome(Outcome::Refused),
-        Self::Outcome(Outcome::Reset),
-        Self::Outcome(Outcome::Unprocessed),
-        Self::Status(408, 408),
-        Self::Status(429, 429),
-        Self::Status(500, 500),
-        Self::Status(502, 504),
-    ];
-
-    /// The outcomes that can be retried.
-    pub const OUTCOMES: [Outcome; 16] = [
-        Outcome::HttpError,
-        Outcome::Timeout,
-        Outcome::Refused,
-        Outcome::Reset,
-        Outcome::Malformed,
-        Outcome::Dns,
-        Outcome::Tls,
-        Outcome::GrpcError,
-        Outcome::CheckFailed,
-        Outcome::Unprocessed,
-        Outcome::SqlError,
-        Outcome::ObjectFailed,
-        Outcome::StreamError,
-        Outcome::Truncated,
-        Outcome::NoToken,
-        Outcome::Short,
-    ];
-
-    /// Whether an attempt that ended so has failed in this way.
-    pub fn includes(self, outcome: Outcome, status: u16) -> bool {
-        match self {
-            Self::Outcome(failure) => outcome == failure,
-            Self::Status(low, high) => outcome != Outcome::Ok && (low..=high).contains(&status),
-        }
-    }
 }
 
 impl Backoff {
@@ -193,26 +147,8 @@ impl Retry {
     }
 }
 
-/// The retry policies of a workload: that of the target is shared by the requests that have none.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RetryPolicies {
-    policies: Vec<Retry>,
-    /// The policy of each request, by label.
-    by_label: Vec<Option<usize>>,
-}
-
-impl RetryPolicies {
-    /// The policies; those of requests with the target's policy are one.
-    pub fn policies(&self) -> &[Retry] {
-        &self.policies
-    }
-
-    /// The number of the policy of a request, and the policy; `None`: the request is not sent again.
-    pub fn of(&self, label: u16) -> Option<(usize, &Retry)> {
-        let number = (*self.by_label.get(usize::from(label))?)?;
-        Some((number, &self.policies[number]))
-    }
-}
+/// The retry policies of a workload.
+pub type RetryPolicies = ByLabel<Retry>;
 
 /// The time limits of the requests of a workload, where they have their own.
 #[derive(Clone, Debug, PartialEq)]
@@ -267,23 +203,12 @@ impl Request {
 impl Workload {
     /// The retry policies of the requests; `None`: no request is sent again.
     pub fn retry_policies(&self) -> Option<RetryPolicies> {
-        let (mut found, mut by_label) = (RetryPolicies::default(), Vec::new());
-        let mut add = |retry: &Retry| {
-            found.policies.push(retry.clone());
-            found.policies.len() - 1
-        };
-        let retry_of = |target: &Target| target.retry.as_ref().filter(|retry| retry.times > 0).map(&mut add);
-        let shared: Vec<Option<usize>> = self.targets().map(retry_of).collect();
-        for request in self.requests() {
-            let number = match &request.attempts.retry {
-                None => shared.get(usize::from(request.target())).copied().flatten(),
-                Some(own) if own.times == 0 => None,
-                Some(own) => Some(add(own)),
-            };
-            by_label.push(number);
-        }
-        found.by_label = by_label;
-        found.by_label.iter().any(Option::is_some).then_some(found)
+        ByLabel::of_workload(
+            self,
+            |target| target.retry.as_ref(),
+            |request| request.attempts.retry.as_ref(),
+            |retry| retry.times > 0,
+        )
     }
 
     /// The time limits of the requests; `None`: all have that of the target.
@@ -301,7 +226,7 @@ impl Workload {
 
 /// Checks the time limits, retries and redirects of a request.
 pub(super) fn check_attempts(request: &Request) -> Result<(), InvalidValue> {
-    let AttemptSettings { timeout, retry, redirects, .. } = &request.attempts;
+    let AttemptSettings { timeout, retry, breaker, redirects, .. } = &request.attempts;
     if *timeout == Some(Nanos::ZERO) {
         return Err(InvalidValue::new("timeout must be longer than 0s"));
     }
@@ -311,6 +236,7 @@ pub(super) fn check_attempts(request: &Request) -> Result<(), InvalidValue> {
     if redirects.is_some() && *request.call() != Call::Http {
         return Err(InvalidValue::new("only a request over HTTP has redirects; remove the key"));
     }
+    breaker.as_ref().map_or(Ok(()), check_breaker)?;
     retry.as_ref().map_or(Ok(()), check_retry)
 }
 

@@ -11,6 +11,7 @@ pub use offered_schedule::flow::OnFailure;
 
 pub use crate::auth::{Auth, AwsAuth};
 pub use crate::draw::{Draw, data};
+pub use crate::oauth2::{ClientAuth, Grant, OAuth2, TokenScope};
 
 /// Something that templates may ask for by name.
 #[derive(Clone, Debug, PartialEq)]

@@ -111,7 +111,7 @@ impl Workload {
     /// The same of one request.
     fn secrets_of<'w>(&'w self, request: &'w Request) -> impl Iterator<Item = &'w str> {
         let names = self.secret_names();
-        let auth = auth(request, self).into_iter().flat_map(Auth::templates);
+        let auth = auth(request, self).into_iter().flat_map(move |auth| credentials(auth, names));
         let fields: &[(String, Template)] = match &request.body {
             Body::Form(fields) => fields,
             _ => &[],
@@ -124,6 +124,14 @@ impl Workload {
         let names = auth.chain(secret).flat_map(Template::names);
         names.flat_map(|name| expanded(name, self.variables())).map(|name: &Name| &*name.variable)
     }
+}
+
+/// The templates of an authentication whose values are secrets.
+fn credentials<'a>(auth: &'a Auth, names: &SecretNames) -> Vec<&'a Template> {
+    let Auth::OAuth2(oauth2) = auth else { return auth.templates() };
+    let named = oauth2.parameters.iter().filter(|(name, _)| names.contains(name)).map(|(_, text)| text);
+    let own = [&oauth2.client_secret, &oauth2.password, &oauth2.refresh_token];
+    own.into_iter().flatten().chain(named).collect()
 }
 
 fn auth<'a>(request: &'a Request, workload: &'a Workload) -> Option<&'a Auth> {
@@ -230,6 +238,12 @@ mod tests {
                     [[request]]\npost = \"/{{d}}\"\nform = { otp = \"{{b}}\", n = \"{{d}}\" }\nheaders = { Shop = \"{{c}}\" }\n";
         let workload = crate::write::tests::read(text);
         assert_eq!(workload.secret_placeholders().into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+        let text = text.replace(
+            "{ bearer = \"{{a}}\" }",
+            "{ oauth2 = { token_url = \"/{{d}}\", client_id = \"{{d}}\", client_secret = \"{{a}}\" } }",
+        );
+        let oauth2 = crate::write::tests::read(&text);
+        assert_eq!(oauth2.secret_placeholders().into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(workload.secret_names().added(), ["shop"]);
     }
 }

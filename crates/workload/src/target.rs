@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use super::breaker::CircuitBreaker;
 use super::retry::Retry;
 use super::script::Auth;
 use super::sql::Pool;
@@ -38,6 +39,7 @@ pub struct Target {
     pub(super) cookies: bool,
     pub(super) redirects: u32,
     pub(super) retry: Option<Retry>,
+    pub(super) breaker: Option<CircuitBreaker>,
     pub(super) patience: Option<Distribution>,
     pub(super) resend: bool,
     pub(super) tls: Tls,
@@ -76,6 +78,7 @@ impl Target {
             cookies: false,
             redirects: 0,
             retry: None,
+            breaker: None,
             patience: None,
             resend: true,
             tls: Tls::default(),
@@ -128,6 +131,12 @@ impl Target {
     #[must_use]
     pub fn with_cookies(self, cookies: bool) -> Self {
         Self { cookies, ..self }
+    }
+
+    /// The same target with this name.
+    #[must_use]
+    pub fn named(self, name: &str) -> Self {
+        Self { name: Some(name.to_owned()), ..self }
     }
 
     /// The same target with this maximum number of consecutive redirects.

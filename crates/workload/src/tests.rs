@@ -6,6 +6,7 @@ mod defaults;
 mod drafts;
 mod flows;
 mod mistakes;
+mod oauth2;
 mod once;
 mod replay;
 mod scenarios;

@@ -26,6 +26,9 @@ impl fmt::Display for ExchangeText<'_> {
         if e.object > 0 {
             write!(f, ", object {}", e.object)?;
         }
+        if e.token_request {
+            write!(f, ", token request")?;
+        }
         if e.redirects > 0 {
             write!(f, ", redirect {}", e.redirects)?;
         }

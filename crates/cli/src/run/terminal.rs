@@ -327,6 +327,7 @@ mod tests {
             in_flight: 1234,
             retries: 0,
             visits: None,
+            by_scenario: Vec::new(),
             by_request: (0..20).map(|i| request(&format!("a request with a long name {i}"), 1_000_000 - i)).collect(),
             workers: Vec::new(),
             response_histogram: (0u32..9)

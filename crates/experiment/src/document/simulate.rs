@@ -138,12 +138,15 @@ pub struct Attempts {
     pub wasted_share: f64,
     /// Number of requests whose user gave up.
     pub gave_up: u64,
+    /// Rate of requests that were not sent because a circuit breaker was open.
+    pub breaker_open_per_s: f64,
 }
 
 impl From<AttemptFigures> for Attempts {
     fn from(figures: AttemptFigures) -> Self {
-        let AttemptFigures { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted, gave_up, .. } = figures;
-        Self { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted_share: wasted, gave_up }
+        let AttemptFigures { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted, .. } = figures;
+        let AttemptFigures { gave_up, breaker_open_per_s, .. } = figures;
+        Self { first_attempts_per_s, attempts_per_s, goodput_per_s, wasted_share: wasted, gave_up, breaker_open_per_s }
     }
 }
 

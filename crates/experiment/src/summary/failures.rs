@@ -32,6 +32,7 @@ impl Failure {
         let what = match (Outcome::from_name(&self.outcome), self.status) {
             (Some(Outcome::HttpError), Some(status)) => format!("status {status}"),
             (Some(Outcome::Unsent | Outcome::NoValue), _) => "not sent".to_owned(),
+            (Some(Outcome::BreakerOpen), _) => "not sent: circuit breaker open".to_owned(),
             (Some(Outcome::Cut), _) => "cut off by the end of the run".to_owned(),
             (_, Some(status)) => format!("{} (status {status})", self.outcome.replace('_', " ")),
             (_, None) => self.outcome.replace('_', " "),

@@ -53,10 +53,10 @@ pub struct MeasuredCell {
 
 impl Cell {
     /// A cell for a point, in the directory of the sweep.
-    pub(super) fn new(point: Point, out: &Path) -> Self {
+    pub(super) fn new(point: Point, out: &Path, unmeasurable: Option<Unmeasurable>) -> Self {
         let path = out.join(directory(&point));
         let first = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Self { point, path, first, position: 0, unmeasurable: None }
+        Self { point, path, first, position: 0, unmeasurable }
     }
 
     /// The name of its directory.
@@ -242,7 +242,7 @@ mod tests {
         let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n".to_owned();
         let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
         let point = points(&input, &["rate=1".parse().unwrap()]).unwrap().remove(0);
-        let mut cell = Cell::new(point, folder.path());
+        let mut cell = Cell::new(point, folder.path(), None);
         let at = SharedDirectory::at(folder.path(), |_| ()).unwrap();
         let sweep = |share: &str| Sweep {
             input: &input,

@@ -285,6 +285,53 @@ fn each_postman_folder_becomes_a_flow() {
 }
 
 #[test]
+fn oauth2_of_a_collection_becomes_keys_and_a_target() {
+    let item = |name: &str, keys: &str| {
+        format!(
+            "{{\"name\": \"{name}\", \"request\": {{\"url\": \"http://shop/{name}\", \"auth\": {{\"type\": \"oauth2\", \"oauth2\": [{keys}]}}}}}}"
+        )
+    };
+    let pairs = |pairs: &[(&str, &str)]| {
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| format!("{{\"key\": \"{key}\", \"value\": \"{value}\", \"type\": \"string\"}}"));
+        pairs.collect::<Vec<_>>().join(",")
+    };
+    let (url, id) = (("accessTokenUrl", "http://id.test:81/token?v=1"), ("clientId", "{{id}}"));
+    let service = [("grant_type", "client_credentials"), url, id, ("clientSecret", "{{secret}}"), ("scope", "a b")];
+    let user = [
+        ("grant_type", "password_credentials"),
+        url,
+        id,
+        ("username", "ann"),
+        ("password", "p"),
+        ("client_authentication", "body"),
+    ];
+    let browser = [("grant_type", "authorization_code"), url, ("accessToken", "given")];
+    let text = format!(
+        "{{\"info\": {{\"name\": \"S\", \"schema\": \"https://schema.getpostman.com/json/collection/v2.1.0/collection.json\"}}, \
+         \"item\": [{}, {}, {}, {}]}}",
+        item("a", &pairs(&service)),
+        item("b", &pairs(&user)),
+        item("c", &pairs(&browser)),
+        item("d", ""),
+    );
+    let (plan, _) = parsed(&text);
+    let written = plan.text("s.json").unwrap();
+    for line in [
+        "auth = { oauth2 = { token_url = \"http://id.test:81/token?v=1\", client_id = \"{{id}}\", client_secret = \"{{secret}}\", scope = \"a b\" } }",
+        "auth = { oauth2 = { token_url = \"http://id.test:81/token?v=1\", grant = \"password\", client_id = \"{{id}}\", username = \"ann\", \
+         password = \"p\", client_auth = \"body\" } }",
+        "name = \"id.test:81\"\nurl = \"http://id.test:81/\"",
+        "auth = { bearer = \"given\" }",
+        "auth = { bearer = \"{{token}}\" }",
+    ] {
+        assert!(written.contains(line), "{line}\n{written}");
+    }
+    assert!(noted(&plan).contains("set `auth.bearer`, or `auth.oauth2`"));
+}
+
+#[test]
 fn formats_are_detected_by_content() {
     let refusal = |text: &str| read(text, "f", None).unwrap_err().to_string();
     for (text, says) in [

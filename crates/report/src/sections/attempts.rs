@@ -55,6 +55,7 @@ fn counts(attempts: &AttemptStats) -> Table {
             row("requests sent again", attempts.retried_requests.into()),
             row("of them ok in the end", attempts.recovered_requests.into()),
             row("users who gave up", attempts.gave_up.into()),
+            row("not sent, circuit breaker open", attempts.breaker_open.into()),
         ],
     }
 }

@@ -72,8 +72,8 @@ impl Script {
         Ok(outgoing)
     }
 
-    /// Adds the `Authorization` header of request `label` that depends on the whole request.
-    fn authorize(
+    /// Adds the `Authorization` header of request `label` that depends on the whole request, or on a token.
+    pub(crate) fn authorize(
         &self,
         label: u16,
         outgoing: &mut OutgoingRequest,
@@ -95,6 +95,7 @@ impl Script {
                 let host = self.origins.get(outgoing.target).authority();
                 aws.sign(outgoing, host, offered_io::unix_now(), &self.values, context, state)?;
             }
+            Some(Credentials::OAuth2(oauth2)) => self.add_token(oauth2, label, outgoing, context, state)?,
             Some(Credentials::Basic(_) | Credentials::Bearer(_)) | None => {}
         }
         Ok(())
@@ -300,7 +301,7 @@ impl Script {
     }
 
     /// Where a path leads that is on `target`, unless it is a URL of another one.
-    fn location(
+    pub(super) fn location(
         &self,
         target: u16,
         text: &Text,
@@ -339,7 +340,7 @@ impl Script {
             }
             Some(Credentials::Bearer(token)) => Some(format!("Bearer {}", self.values.plain(token, context, state)?)),
             // They depend on the whole request.
-            Some(Credentials::Digest(_) | Credentials::Aws(_)) | None => None,
+            Some(Credentials::Digest(_) | Credentials::Aws(_) | Credentials::OAuth2(_)) | None => None,
         };
         headers.extend(auth.map(|auth| ("Authorization".to_owned(), auth)));
         if let Some((name, _)) =

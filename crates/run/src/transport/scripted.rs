@@ -5,6 +5,7 @@
 mod evaluator;
 mod observed;
 mod outcome;
+mod sign_in;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +13,13 @@ use std::sync::Arc;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_schedule::Launch;
-use offered_workload::script::{OnFailure, When};
+use offered_workload::script::{Objects, OnFailure, When};
 
 use self::evaluator::{Evaluation, Evaluator};
 use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
-use self::outcome::{fail_check, judge, merge_redirects, missing_value_event, outcome_with_objects};
+use self::outcome::{fail_check, judge, merge_exchanges, missing_value_event, outcome_with_objects};
+use self::sign_in::SignIn;
 use super::deadlines::Deadlines;
 use super::protocol_client::{Completion, ProtocolClient};
 use super::{Client, Transport, new_event};
@@ -60,6 +62,8 @@ pub(crate) struct Scripted<C> {
     completions: Vec<Completion>,
     /// Started with the first response that takes long to evaluate.
     evaluator: Option<Evaluator>,
+    /// The sessions whose requests wait for a token that another request has asked for.
+    waiting: Vec<u64>,
 }
 
 /// A request in flight, with its objects.
@@ -75,6 +79,10 @@ struct Page {
     followed: u32,
     /// Whether the last request is the answer to a challenge.
     is_answer: bool,
+    /// Number of token requests.
+    token_requests: u16,
+    /// The access token that the page waits for.
+    sign_in: Option<SignIn>,
     /// The slots of the values that the responses of these redirects had.
     found: Vec<u16>,
     /// The event of the request itself, so far.
@@ -120,7 +128,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let (visits, contexts) = (HashMap::new(), HashMap::new());
         let (session_states, pages) = (HashMap::new(), HashMap::new());
         let (sent, completions) = (Deadlines::new(Nanos::ZERO), Vec::new());
-        let evaluator = None;
+        let (evaluator, waiting) = (None, Vec::new());
         Self {
             client,
             script,
@@ -134,6 +142,7 @@ impl<C: ProtocolClient> Scripted<C> {
             sent,
             completions,
             evaluator,
+            waiting,
         }
     }
 
@@ -155,9 +164,11 @@ impl<C: ProtocolClient> Scripted<C> {
         let (Some(observer), Some(page)) = (&self.observer, self.pages.get(&event.session)) else { return };
         let state = self.session_states.get(&event.session);
         let Page { context, redirects, .. } = *page;
+        let is_token = page.sign_in.is_some();
         let outgoing = Some(outgoing);
         let service = event.done.map_or(Nanos::ZERO, |done| page.sent.until(done));
-        let exchange = ObservedExchange { context, redirects, followed, outgoing, event, service, response, state };
+        let exchange =
+            ObservedExchange { context, redirects, is_token, followed, outgoing, event, service, response, state };
         exchange.observe(observer, &self.script, &self.client);
     }
 
@@ -197,7 +208,8 @@ impl<C: ProtocolClient> Scripted<C> {
     /// The first byte of a page has arrived.
     fn on_first_byte(&mut self, session: u64, events: &mut Vec<Event>) {
         let Some(page) = self.pages.get_mut(&session) else { return };
-        if self.script.objects(page.label).is_some_and(|objects| objects.when == When::While) {
+        let is_fetched = |objects: &Objects| objects.when == When::While;
+        if page.sign_in.is_none() && self.script.objects(page.label).is_some_and(is_fetched) {
             page.objects_wanted.get_or_insert(self.client.now());
             self.fetch_objects(session, events);
         }
@@ -210,13 +222,19 @@ impl<C: ProtocolClient> Scripted<C> {
         let now = self.client.now();
         // The observer sees each exchange by itself, without its redirects.
         let exchange_event = self.observer.is_some().then(|| event.clone());
-        page.request = merge_redirects(&page.request, event, page.redirects, now);
+        page.request = merge_exchanges(page, event, now);
+        if page.sign_in.is_some() {
+            return self.on_token(session, exchange_event, response.as_deref(), events);
+        }
         let Some(response) = response else { return self.on_judged(session, exchange_event, None, events) };
         let state = state_of(&mut self.session_states, session);
         self.script.store_cookies(&page.outgoing, &response, state, now);
         let (script, status, client) = (&self.script, page.request.status, &self.client);
         let time_left = || client.now().until(now + QUICK_EVALUATION);
         let received = page.received(&response);
+        if !page.is_answer && script.rejects_token(page.label, page.context, &page.outgoing, status, &response, state) {
+            return self.renew_token(session, exchange_event, &response, events);
+        }
         let answer = match page.is_answer {
             true => None,
             false => script.answer_challenge(page.label, page.context, &page.outgoing, status, &response, state),
@@ -411,22 +429,25 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
         let is_evaluating = self.evaluator.as_ref().is_some_and(Evaluator::is_busy);
         let deadline = match () {
             () if !self.completions.is_empty() => now,
-            () if is_evaluating => deadline.min(now + RESULT_INTERVAL),
+            () if is_evaluating || !self.waiting.is_empty() => deadline.min(now + RESULT_INTERVAL),
             () => deadline,
         };
         self.client.wait(deadline, &mut self.completions);
         let deadline = self.client.now() + COMPLETIONS_TIMEOUT;
         self.process_completions(deadline, events);
+        self.resume_waiting(events);
         self.receive_evaluations(Nanos::ZERO, events);
     }
 
     fn close_session(&mut self, session: u64) {
         self.session_states.remove(&session);
         self.contexts.remove(&session);
+        self.script.forget_tokens(session);
         self.client.close_session(session);
     }
 
     fn cancel_all(&mut self, events: &mut Vec<Event>) {
+        self.waiting.clear();
         self.client.cancel_all(&mut self.completions);
         // Do not fetch the remaining objects.
         self.pages.values_mut().for_each(|page| page.next = u16::MAX);
@@ -470,8 +491,8 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             self.contexts.insert(launch.session, context);
         }
         let event = new_event(launch, label, self.worker);
-        let outgoing = match self.script.request(label, context, self.session_states.get(&launch.session), now) {
-            Ok(outgoing) => outgoing,
+        let (outgoing, sign_in) = match self.first_exchange(label, context, now) {
+            Ok(first) => first,
             Err(missing) => {
                 let event = missing_value_event(event, missing, &self.halt);
                 if let Some(observer) = &self.observer {
@@ -479,6 +500,7 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
                     let observed = ObservedExchange {
                         context,
                         redirects: 0,
+                        is_token: false,
                         followed: None,
                         outgoing: None,
                         event: &event,
@@ -493,7 +515,7 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             }
         };
         let free_lanes = self.script.objects(label).map_or(0, |objects| u64::MAX >> (64 - objects.connections));
-        let page = Page {
+        let mut page = Page {
             launch,
             label,
             context,
@@ -501,6 +523,8 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             redirects: 0,
             followed: 0,
             is_answer: false,
+            token_requests: u16::from(sign_in.as_ref().is_some_and(SignIn::is_sent)),
+            sign_in,
             found: Vec::new(),
             request: event.clone(),
             responded: false,
@@ -513,7 +537,10 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
             fetching: HashMap::new(),
         };
         let postponed = !self.completions.is_empty();
-        let sent = self.client.begin(&page.outgoing, event, &mut self.completions);
+        let sent = match &page.sign_in {
+            Some(sign_in) if !sign_in.is_sent() => self.wait_for_token(&mut page),
+            _ => self.client.begin(&page.outgoing, event, &mut self.completions),
+        };
         self.pages.insert(launch.session, Page { sent, ..page });
         let (pages, step) = (&self.pages, launch.step.into());
         self.sent

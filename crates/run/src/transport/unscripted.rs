@@ -55,7 +55,7 @@ impl PreparedRequest {
             Auth::Basic(pair) => Some(format!("Basic {}", STANDARD.encode(pair.text()?))),
             Auth::Bearer(token) => Some(format!("Bearer {}", token.text()?)),
             // Others need a script.
-            Auth::Digest(_) | Auth::Aws(_) | Auth::None => None,
+            Auth::Digest(_) | Auth::Aws(_) | Auth::OAuth2(_) | Auth::None => None,
         });
         let own = OWN_HEADERS.into_iter().filter(|(name, _)| !target.omits_header(name));
         let own = own.map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()));

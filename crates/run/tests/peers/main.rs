@@ -15,6 +15,7 @@ mod retries;
 mod several;
 mod streams;
 mod tls;
+mod tokens;
 mod websocket;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -121,3 +121,18 @@ fn a_long_timeout_of_one_request_outlives_that_of_the_target() {
         assert!(event.service().unwrap() >= Nanos::from_millis(300).into(), "{event:?}");
     }
 }
+
+#[test]
+fn an_open_circuit_breaker_sends_nothing() {
+    for check in ["", "check = [{ status = 200 }]\n"] {
+        let peer = peer(|session, _| Some(if session < WELL { 200 } else { 503 }));
+        let breaker = "circuit_breaker = { failure_rate = 0.2, minimum_calls = 5, open = \"1h\", on = [\"5xx\"] }\n";
+        let (requests, attempts) = requests(peer, "", &format!("{breaker}{check}"));
+        assert!(attempts.is_empty());
+        let (held_back, sent): (Vec<Event>, Vec<Event>) =
+            requests.into_iter().partition(|event| event.outcome == Outcome::BreakerOpen);
+        assert!(held_back.iter().all(|event| event.sent.is_none() && event.error.is_none()), "{held_back:?}");
+        assert!(sent.iter().all(|event| event.status == if event.session < WELL { 200 } else { 503 }), "{sent:?}");
+        assert!(held_back.len() >= 10 && sent.len() >= 13, "{} of {}", held_back.len(), sent.len());
+    }
+}

@@ -142,3 +142,32 @@ fn impatient_users_leave() {
     let share = calm.iter().filter(|event| event.outcome != Outcome::Ok).count() as f64 / calm.len() as f64;
     assert!((0.1..0.3).contains(&share), "{share}");
 }
+
+#[test]
+fn a_circuit_breaker_holds_requests_back_until_the_server_responds_again() {
+    // 150/s at a server for 100/s; nothing waits longer than 100 ms.
+    let text = "seed = 3\nduration = \"100s\"\narrivals.open.rate = \"150/s\"\n\
+        server = { discipline = \"fcfs\", service = { constant = \"10ms\" } }\n\
+        [[request]]\nget = \"/\"\ntimeout = \"100ms\"\n";
+    let breaker = "circuit_breaker = { window = \"1s\", open = \"2s\" }\n";
+    let ((plain, without), (events, with)) = (simulated(text), simulated(&format!("{text}{breaker}")));
+    let held_back = events.requests.iter().filter(|event| event.outcome == Outcome::BreakerOpen);
+    assert!(held_back.clone().all(|event| event.sent.is_none() && event.done.is_none()));
+    assert_eq!(held_back.count() as f64 / 100.0, with.breaker_open_per_s);
+    assert_eq!(events.requests.len(), plain.requests.len(), "every request ends");
+    // Without it the queue only grows, and all requests time out.
+    assert!(without.goodput_per_s < 5.0 && with.goodput_per_s > 20.0, "{without:?} {with:?}");
+    assert!(with.first_attempts_per_s + with.breaker_open_per_s > 149.0, "{with:?}");
+    assert_eq!(simulated(&format!("{text}{breaker}")).1, with, "a function of workload and seed");
+}
+
+#[test]
+fn closed_users_pause_while_the_breaker_is_open() {
+    let text = "seed = 3\nduration = \"20s\"\narrivals.closed.users = 30\n\
+        server = { discipline = \"fcfs\", service = { constant = \"10ms\" } }\n\
+        [[request]]\nget = \"/\"\ntimeout = \"100ms\"\ncircuit_breaker = { window = \"1s\", open = \"1s\" }\n";
+    let (events, figures) = simulated(text);
+    // At most ten requests per second of each user end without a time of their own.
+    assert!(figures.breaker_open_per_s > 10.0 && figures.breaker_open_per_s <= 300.0, "{figures:?}");
+    assert!(events.requests.len() < 30 * 20 * 20);
+}

@@ -22,7 +22,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 47] = [
+pub const COLUMNS: [&str; 48] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -70,6 +70,7 @@ pub const COLUMNS: [&str; 47] = [
     "place",
     "visit_end",
     "metrics",
+    "token_requests",
 ];
 
 /// The first column about streams, and the two after their numbers.
@@ -79,6 +80,7 @@ const GAPS: usize = FINISH + 1;
 /// The first column about visits, and the one after them.
 const VISITS: usize = GAPS + 1;
 const METRICS: usize = VISITS + 3;
+const TOKEN_REQUESTS: usize = METRICS + 1;
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut rows = Rows::of_fields(content, b',');
@@ -164,6 +166,7 @@ impl Fields<'_, '_> {
             reused: self.text(13) == b"true",
             redirects: self.small(21)?,
             resends: self.small(22)?,
+            token_requests: self.small(TOKEN_REQUESTS)?,
             retries: self.small(25)?,
             attempt: self.small(26)?,
             error: (!error.is_empty()).then(|| Reason::read(&crate::labels::text(unguarded(&error)))),

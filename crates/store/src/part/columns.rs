@@ -6,7 +6,7 @@ use super::column::{ColumnSpec, Field, optional, required};
 use super::streams;
 
 /// The columns in order. New columns are appended; parts without them are valid.
-pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 7] = [
+pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 8] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -54,6 +54,7 @@ pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 7] = [
     required("visit_end", Field::VisitEnd),
     optional("flow_step", Field::FlowStep),
     optional("metrics", Field::Metrics),
+    required("token_requests", Field::Int(|e| e.token_requests.into(), |e, n| e.token_requests = n as u16)),
 ];
 
 /// This many columns, the first ones, are in every part.

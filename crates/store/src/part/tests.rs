@@ -260,6 +260,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         connection: r.1,
         reused: r.2,
         redirects: l.2.0,
+        token_requests: l.2.1,
         resends: l.2.1,
         retries: l.2.2,
         attempt: l.2.3,

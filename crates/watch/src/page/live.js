@@ -182,7 +182,10 @@ function show(snapshot) {
   table("workers", snapshot.workers.map((worker) => [worker.name, stateText(worker), worker.requests, worker.unsent, worker.errors,
     worker.sent_rate_per_s, time(worker.response?.p50_ms), time(worker.response?.p99_ms), time(lateness(worker.lateness, "p99_us"))]));
   const rows = snapshot.by_request.length > 1 ? snapshot.by_request : [];
-  table("by_request", rows.map(({ name, ok, failed, response: r }) => [name, ok + failed, ok, failed, time(r?.p50_ms), time(r?.p95_ms), time(r?.p99_ms), time(r?.max_ms)]));
+  const results = ({ name, ok, failed, response: r }) =>
+    [name, ok + failed, ok, failed, time(r?.p50_ms), time(r?.p95_ms), time(r?.p99_ms), time(r?.max_ms)];
+  table("by_scenario", snapshot.by_scenario.map(results));
+  table("by_request", rows.map(results));
   for (const count of ["requests", "in_flight", "unsent", "retries", "pattern"]) put(count, snapshot[count]);
   put("visits", snapshot.visits === null ? "none" : `${snapshot.visits.ok} ok, ${snapshot.visits.failed} failed`);
   put("errors", errors(snapshot).map(([name, count]) => `${count} ${name}`).join(", ") || "none");

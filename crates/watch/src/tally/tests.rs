@@ -178,3 +178,21 @@ fn the_first_failed_threshold_that_ends_a_run_is_reported_once_it_may() {
     assert!((value.parse::<f64>().unwrap() - 50.0).abs() < 0.05 && rest.starts_with(", of "), "{told}");
     assert_eq!(at(9, false), Some(told), "the first report stays");
 }
+
+#[test]
+fn scenarios_have_rows_of_their_own() {
+    let workload = workload(
+        "seed = 3\nduration = \"20s\"\n[[scenario]]\nname = \"steady\"\narrivals.open.rate = \"50/s\"\n\
+         [[scenario]]\nname = \"batch\"\narrivals.open.rate = \"100/s\"\nstart = \"10s\"\nend = \"15s\"\n",
+    );
+    let events = events(&workload, &Distribution::exponential(0.02).unwrap());
+    let mut tally = Tally::new(&workload, 1.0);
+    tally.add(&events);
+    let snapshot = tally.final_snapshot(Instant::from_secs(21), live(&events));
+    let rows: Vec<(&str, u64)> = snapshot.by_scenario.iter().map(|row| (row.name.as_str(), row.ok)).collect();
+    let batch = events.iter().filter(|event| event.session % 2 == 1).count() as u64;
+    assert_eq!(rows, [("steady", events.len() as u64 - batch), ("batch", batch)]);
+    assert!((300..700).contains(&batch) && snapshot.by_scenario.iter().all(|row| row.response.is_some()));
+    let plain = self::workload(OPEN);
+    assert!(Tally::new(&plain, 1.0).final_snapshot(Instant::from_secs(21), Counts::default()).by_scenario.is_empty());
+}

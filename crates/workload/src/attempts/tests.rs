@@ -1,5 +1,3 @@
-use offered_base::Nanos;
-
 use super::*;
 
 fn ms(ms: u64) -> Instant {
@@ -37,12 +35,12 @@ fn settle(all: &mut AttemptTracker, event: Event) -> (Vec<Event>, Vec<Event>) {
 #[test]
 fn a_request_ends_with_its_last_attempt_and_began_with_its_first() {
     let mut all = attempts("retry = { times = 2, wait = \"50ms\" }");
-    all.first(resend(3));
+    assert!(all.first(resend(3), ms(0)));
     let (ended, attempts) = settle(&mut all, event(3, 11, 30, Outcome::Timeout));
     assert_eq!((ended.len(), attempts[0].attempt, attempts[0].intended), (0, 1, ms(10)));
     assert_eq!(all.next_due(), Some(ms(80)));
-    assert!(all.due(ms(79)).is_none());
-    let again = all.due(ms(81)).unwrap();
+    assert!(all.due(ms(79), &mut Vec::new()).is_none());
+    let again = all.due(ms(81), &mut Vec::new()).unwrap();
     assert!(!again.launch.visit.begins() && again.launch.intended == ms(10) && again.sequence == 3);
     let (ended, attempts) = settle(&mut all, event(3, 81, 99, Outcome::Ok));
     assert_eq!((attempts[0].attempt, attempts[0].intended, attempts[0].sent), (2, ms(80), Some(ms(81))));
@@ -54,7 +52,7 @@ fn a_request_ends_with_its_last_attempt_and_began_with_its_first() {
 fn requests_without_a_failure_have_no_attempts() {
     let mut all = attempts("retry = { times = 2, on = [\"timeout\"] }");
     for outcome in [Outcome::Ok, Outcome::HttpError, Outcome::Cut] {
-        all.first(resend(1));
+        assert!(all.first(resend(1), ms(0)));
         assert_eq!(settle(&mut all, event(1, 10, 20, outcome)), (vec![event(1, 10, 20, outcome)], vec![]));
     }
 }
@@ -63,10 +61,10 @@ fn requests_without_a_failure_have_no_attempts() {
 fn number_and_budget_limit_the_retries() {
     let mut all = attempts("retry = { times = 1, wait = \"1ms\", budget = { share = 0, burst = 2 } }");
     let mut fails = |session| {
-        all.first(resend(session));
+        assert!(all.first(resend(session), ms(0)));
         let (ended, _) = settle(&mut all, event(session, 10, 20, Outcome::Refused));
         if ended.is_empty() {
-            assert_eq!(all.due(ms(21)).map(|again| again.sequence), Some(session));
+            assert_eq!(all.due(ms(21), &mut Vec::new()).map(|again| again.sequence), Some(session));
             let (ended, attempts) = settle(&mut all, event(session, 21, 22, Outcome::Refused));
             assert_eq!((ended[0].retries, attempts[0].attempt), (1, 2));
             return true;
@@ -80,10 +78,10 @@ fn number_and_budget_limit_the_retries() {
 fn a_user_gives_up_during_an_attempt_or_a_wait() {
     let patience = Nanos::from_millis(100);
     let mut all = attempts("patience = { constant = \"100ms\" }\nretry = { times = 9, wait = \"60ms\" }");
-    all.first(resend(1));
+    assert!(all.first(resend(1), ms(0)));
     let (ended, _) = settle(&mut all, event(1, 10, 110, Outcome::Timeout));
     assert_eq!((ended[0].error.clone(), ended[0].retries), (Some(Reason::GaveUp(patience)), 0));
-    all.first(resend(2));
+    assert!(all.first(resend(2), ms(0)));
     // The next attempt would be at 115 ms, and the user waits until 110 ms.
     let (ended, _) = settle(&mut all, event(2, 10, 55, Outcome::Refused));
     assert_eq!((ended[0].outcome, ended[0].error.clone()), (Outcome::Refused, Some(Reason::GaveUp(patience))));
@@ -95,8 +93,8 @@ fn a_user_gives_up_during_an_attempt_or_a_wait() {
 #[test]
 fn a_stop_cuts_off_those_that_wait() {
     let mut all = attempts("retry = { times = 5, wait = \"1s\" }");
-    all.first(resend(1));
-    all.first(resend(2));
+    assert!(all.first(resend(1), ms(0)));
+    assert!(all.first(resend(2), ms(0)));
     settle(&mut all, event(1, 10, 20, Outcome::Timeout));
     let mut events = Vec::new();
     all.stop(&mut events);
@@ -111,9 +109,9 @@ fn a_stop_cuts_off_those_that_wait() {
 #[test]
 fn an_attempt_that_cannot_be_sent_leaves_the_outcome_of_the_one_before() {
     let mut all = attempts("retry = { times = 5, wait = \"1ms\" }");
-    all.first(resend(1));
+    assert!(all.first(resend(1), ms(0)));
     settle(&mut all, event(1, 10, 20, Outcome::Reset));
-    all.due(ms(30));
+    all.due(ms(30), &mut Vec::new());
     let unsent = Event { session: 1, error: Some(Reason::Connections(4)), ..Event::at(ms(10)) };
     let (ended, attempts) = settle(&mut all, unsent);
     assert_eq!(ended, [Event { retries: 1, ..event(1, 10, 20, Outcome::Reset) }]);
@@ -123,12 +121,41 @@ fn an_attempt_that_cannot_be_sent_leaves_the_outcome_of_the_one_before() {
 #[test]
 fn a_request_has_no_more_attempts_than_an_event_can_number() {
     let mut all = attempts("retry = { times = 100000, wait = \"0s\" }");
-    all.first(resend(1));
+    assert!(all.first(resend(1), ms(0)));
     let (mut last, mut ended) = (0, Vec::new());
     while ended.is_empty() {
         let (requests, attempts) = settle(&mut all, event(1, 11, 20, Outcome::Timeout));
         (last, ended) = (attempts[0].attempt, requests);
-        assert_eq!(all.due(ms(20)).is_some(), ended.is_empty());
+        assert_eq!(all.due(ms(20), &mut Vec::new()).is_some(), ended.is_empty());
     }
     assert_eq!((last, ended[0].retries), (u16::MAX, u16::MAX - 1));
+}
+
+#[test]
+fn an_open_breaker_holds_back_requests_and_retries() {
+    let mut all = attempts(
+        "retry = { times = 2, wait = \"50ms\" }\ncircuit_breaker = { minimum_calls = 2, open = \"1s\", on = [\"timeout\"] }",
+    );
+    for session in [1, 2] {
+        assert!(all.first(resend(session), ms(10)));
+    }
+    let (ended, _) = settle(&mut all, event(1, 10, 30, Outcome::Timeout));
+    assert!(ended.is_empty(), "it is sent again");
+    settle(&mut all, event(2, 10, 30, Outcome::Timeout));
+    assert!(!all.first(resend(3), ms(40)));
+    // The retries of the first two are due, and end with what their last attempts were.
+    let mut ended = Vec::new();
+    assert_eq!(all.due(ms(80), &mut ended), None);
+    let of = |event: &Event| (event.session, event.outcome, event.done, event.retries);
+    assert_eq!(
+        ended.iter().map(of).collect::<Vec<_>>(),
+        [(1, Outcome::Timeout, Some(ms(80)), 1), (2, Outcome::Timeout, Some(ms(80)), 1)]
+    );
+    // They are settled once more on the way to the recording.
+    let (settled, attempts) = settle(&mut all, ended.remove(0));
+    assert_eq!((settled.len(), attempts.len()), (1, 0));
+    // After a second one trial decides.
+    assert!(all.first(resend(4), ms(1030)) && !all.first(resend(5), ms(1031)));
+    settle(&mut all, event(4, 1030, 1040, Outcome::Ok));
+    assert!(all.first(resend(6), ms(1050)));
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::oauth2::check_oauth2;
 use crate::defaults::statuses;
 use crate::request::check_path;
 use crate::script::{
@@ -83,12 +84,13 @@ fn is_csv_file(file: &str, has_columns: bool) -> Result<bool, InvalidValue> {
     }
 }
 
-/// Name and password are joined by a colon.
+/// Name and password are joined by a colon; OAuth 2.0 has the values of its grant.
 pub(crate) fn check_auth(auth: &Auth) -> Result<(), InvalidValue> {
     match auth {
         Auth::Basic(text) | Auth::Digest(text) if !text.as_str().contains(':') && text.is_plain() => {
             Err(InvalidValue::new("has no colon; write for example \"user:password\""))
         }
+        Auth::OAuth2(oauth2) => check_oauth2(oauth2),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::{FlowParts, once_name};
 use super::target::{headers, target_named};
-use super::{Reader, missing, script, small};
+use super::{Reader, auth, missing, script, small};
 use crate::script::{Auth, Check};
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
@@ -109,7 +109,7 @@ impl Reader<'_> {
         let redirects = table.get("redirects").map(|value| small(&value, value.whole()?)).transpose()?;
         let defaults = Defaults {
             headers: headers(table)?,
-            auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
+            auth: table.get("auth").map(|value| auth::auth(&value)).transpose()?,
             timeout: table.parsed("timeout")?,
             checks: script::checks(table)?,
             redirects,

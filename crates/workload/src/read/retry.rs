@@ -1,11 +1,13 @@
-//! Reads time limits and retries of `[[request]]` and `[target]`.
+//! Reads time limits, retries and circuit breakers of `[[request]]` and `[target]`.
 
 use super::script::statuses;
 use super::{Reader, choice, small};
 use crate::Target;
+use crate::breaker::{CircuitBreaker, check_breaker};
 use crate::retry::{AttemptSettings, Backoff, Budget, Failure, Retry, check_retry};
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
+use offered_base::Nanos;
 use offered_events::Outcome;
 
 impl Reader<'_> {
@@ -14,6 +16,7 @@ impl Reader<'_> {
         Ok(AttemptSettings {
             timeout: table.parsed("timeout")?,
             retry: table.get("retry").map(|value| retry(&value)).transpose()?,
+            breaker: table.get("circuit_breaker").map(|value| breaker(&value)).transpose()?,
             patience: table.get("patience").map(|value| self.distribution(&value)).transpose()?,
             redirects: table.get("redirects").map(|value| small(&value, value.whole()?)).transpose()?,
         })
@@ -23,8 +26,9 @@ impl Reader<'_> {
     pub(super) fn defaults(&self, value: &Value<'_>, target: Target) -> Result<Target, Mistake> {
         let table = value.table(&shape::TARGET)?;
         let retry = table.get("retry").map(|value| retry(&value)).transpose()?;
+        let breaker = table.get("circuit_breaker").map(|value| breaker(&value)).transpose()?;
         let patience = table.get("patience").map(|value| self.distribution(&value)).transpose()?;
-        Ok(Target { retry, patience, ..target })
+        Ok(Target { retry, breaker, patience, ..target })
     }
 }
 
@@ -37,18 +41,53 @@ fn retry(value: &Value<'_>) -> Result<Retry, Mistake> {
     }
     let table = value.table(&shape::RETRY)?;
     let times = table.need("times", "3")?;
-    let on = match table.get("on") {
-        None => Failure::DEFAULT.to_vec(),
-        Some(list) => list.list()?.iter().map(failure).collect::<Result<_, _>>()?,
-    };
     let retry = Retry {
         times: small(&times, times.count()?)?,
-        on,
+        on: failures(&table)?,
         wait: table.get("wait").map_or(Ok(Backoff::DEFAULT), |value| backoff(&value))?,
         budget: table.get("budget").map(|value| budget(&value)).transpose()?,
     };
     value.checked(check_retry(&retry))?;
     Ok(retry)
+}
+
+/// `{ failure_rate = 0.5, ... }`, or `false`.
+fn breaker(value: &Value<'_>) -> Result<CircuitBreaker, Mistake> {
+    match value.truth() {
+        Ok(false) => return Ok(CircuitBreaker::NONE),
+        Ok(true) => return Err(value.mistake("write { failure_rate = 0.5 }, or false")),
+        Err(_) => {}
+    }
+    let table = value.table(&shape::CIRCUIT_BREAKER)?;
+    let number = |key, default| table.get(key).map_or(Ok(default), |value| small(&value, value.count()?));
+    let open = match table.get("open") {
+        None => CircuitBreaker::DEFAULT_OPEN,
+        Some(value) => match value.parsed()? {
+            Nanos::ZERO => return Err(value.mistake("must be longer than 0s")),
+            open => open,
+        },
+    };
+    let breaker = CircuitBreaker {
+        failure_rate: match table.get("failure_rate") {
+            None => CircuitBreaker::DEFAULT_FAILURE_RATE,
+            Some(value) => value.number()?,
+        },
+        window: table.parsed("window")?.unwrap_or(CircuitBreaker::DEFAULT_WINDOW),
+        minimum_calls: number("minimum_calls", CircuitBreaker::DEFAULT_MINIMUM_CALLS)?,
+        open,
+        half_open_calls: number("half_open_calls", CircuitBreaker::DEFAULT_HALF_OPEN_CALLS)?,
+        on: failures(&table)?,
+    };
+    value.checked(check_breaker(&breaker))?;
+    Ok(breaker)
+}
+
+/// The failures of the key `on`.
+fn failures(table: &Table<'_>) -> Result<Vec<Failure>, Mistake> {
+    match table.get("on") {
+        None => Ok(Failure::DEFAULT.to_vec()),
+        Some(list) => list.list()?.iter().map(failure).collect(),
+    }
 }
 
 /// `"timeout"`, `503`, `"5xx"` or `"500..504"`.

@@ -1,13 +1,13 @@
-//! Reads headers, body, authentication, extractions and checks of a request.
+//! Reads headers, body, extractions and checks of a request.
 
 use super::{Reader, choice, small};
 use crate::EventStream;
-use crate::check::parts::{check_auth, check_extraction, check_objects, check_part, check_test};
+use crate::check::parts::{check_extraction, check_objects, check_part, check_test};
 use crate::defaults::{beginning, has_group, searched, usual_name};
 use crate::request::check_path;
 use crate::script::{
-    Auth, AwsAuth, Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test,
-    TextCondition, When, Which,
+    Body, Check, Content, Extraction, Find, IfMissing, Objects, OnFailure, Part, Sizes, Test, TextCondition, When,
+    Which,
 };
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
@@ -35,36 +35,6 @@ pub(super) const KEYS: [&str; 15] = [
     "objects_when",
     "objects_may_fail",
 ];
-
-/// `{ basic = "user:password" }`, `{ bearer = "{{token}}" }`, or `false`.
-pub(super) fn auth(value: &Value<'_>) -> Result<Auth, Mistake> {
-    if let Ok(wanted) = value.truth() {
-        return match wanted {
-            false => Ok(Auth::None),
-            true => Err(value.mistake("write { basic = \"user:password\" } or { bearer = \"token\" }")),
-        };
-    }
-    let (kind, content) = value.table(&shape::AUTH)?.the_one("{ basic = \"user:password\" }")?;
-    if kind == "aws" {
-        let aws = content.table(&shape::AWS)?;
-        let text = |key| aws.need(key, "\"...\"")?.text();
-        return Ok(Auth::Aws(Box::new(AwsAuth {
-            region: text("region")?.to_owned(),
-            service: text("service")?.to_owned(),
-            access_key: Template::new(text("access_key")?),
-            secret_key: Template::new(text("secret_key")?),
-            token: aws.get("token").map(|token| token.text().map(Template::new)).transpose()?,
-        })));
-    }
-    let text = Template::new(content.text()?);
-    let auth = match kind {
-        "basic" => Auth::Basic(text),
-        "digest" => Auth::Digest(text),
-        _ => Auth::Bearer(text),
-    };
-    content.checked(check_auth(&auth))?;
-    Ok(auth)
-}
 
 /// Reads a path, which begins with `/` or a placeholder.
 pub(super) fn path(value: &Value<'_>) -> Result<Template, Mistake> {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 use super::script::METHODS;
-use super::{Reader, reach, script, small, sql};
+use super::{Reader, auth, reach, script, small, sql};
 use crate::Policy;
 use crate::engine::Engine;
 use crate::request::{check_headers, check_method};
@@ -47,10 +47,11 @@ pub(super) fn target(value: &Value<'_>, folder: &Path) -> Result<Target, Mistake
         sources: sources(&table)?,
         headers: headers(&table)?,
         omit_headers: omit_headers(&table)?,
-        auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
+        auth: table.get("auth").map(|value| auth::auth(&value)).transpose()?,
         cookies: table.get("cookies").map_or(Ok(false), |value| value.truth())?,
         redirects: limit("redirects")?.unwrap_or(0),
         retry: None,
+        breaker: None,
         patience: None,
         resend: table.get("resend").map_or(Ok(true), |value| value.truth())?,
     })
@@ -229,7 +230,7 @@ impl Reader<'_> {
     pub(super) fn besides(&self, table: &Table<'_>, request: Request) -> Result<Request, Mistake> {
         Ok(Request {
             headers: headers(table)?,
-            auth: table.get("auth").map(|value| script::auth(&value)).transpose()?,
+            auth: table.get("auth").map(|value| auth::auth(&value)).transpose()?,
             extract: script::extractions(table)?,
             checks: script::checks(table)?,
             on_failure: script::on_failure(table)?,

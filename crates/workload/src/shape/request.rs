@@ -1,7 +1,7 @@
 //! Keys of `[[request]]` and `[variables]`.
 
 use super::Kind::{self, Any, Boolean, Choice, File, Form, List, Named, Number, Only, Template, Text, Time, Whole};
-use super::retry::{PATIENCE, RETRY_KEY};
+use super::retry::{BREAKER_KEY, PATIENCE, RETRY_KEY};
 use super::target::{AUTH, HEADERS, REDIRECTS};
 use super::{ANY_FOUND, Key, MAX_WHOLE, Shape, key, shape};
 use crate::StreamFormat;
@@ -66,6 +66,7 @@ pub(crate) static REQUEST: Shape = shape(
             "Time limit of an attempt, from sending to the last byte. Default: target.response_timeout.",
         ),
         RETRY_KEY,
+        BREAKER_KEY,
         PATIENCE,
         REDIRECTS,
         key(

@@ -1,4 +1,4 @@
-//! Keys of time limits and retries.
+//! Keys of time limits, retries and circuit breakers.
 
 use super::Kind::{self, Any, Choice, Form, List, Number, Only, Time, Whole};
 use super::{Key, MAX_WHOLE, Shape, key, shape};
@@ -12,6 +12,13 @@ pub(super) const RETRY_KEY: Key = key(
     "retry",
     Any(&RETRY_OR_NONE),
     "Send a failed request again, such as { times = 3 }; false: do not. Default: that of the target, otherwise false.",
+);
+static BREAKER_OR_NONE: [Kind; 2] = [Kind::Table(&CIRCUIT_BREAKER), Only(false)];
+
+pub(super) const BREAKER_KEY: Key = key(
+    "circuit_breaker",
+    Any(&BREAKER_OR_NONE),
+    "Send nothing for a time after too many failures, such as { failure_rate = 0.5 }; false: do. Default: that of the target, otherwise false.",
 );
 pub(super) const PATIENCE: Key = key(
     "patience",
@@ -41,6 +48,30 @@ pub(crate) static RETRY: Shape = shape(
     ],
 )
 .needs(&["times"]);
+
+pub(crate) static CIRCUIT_BREAKER: Shape = shape(
+    "A circuit breaker of the client.",
+    &[
+        key(
+            "failure_rate",
+            Number(0.0),
+            "It opens when this share of the attempts in the window have failed: above 0, at most 1. Default 0.5.",
+        ),
+        key("window", Time, "Time over which attempts are counted, by their ends. Default 10s."),
+        key(
+            "minimum_calls",
+            Whole(1, MAX_WHOLE),
+            "Number of attempts in the window below which it does not open. Default 20.",
+        ),
+        key("open", Time, "How long nothing is sent. Default 5s."),
+        key(
+            "half_open_calls",
+            Whole(1, MAX_WHOLE),
+            "Number of trial attempts after that, which decide whether it closes or opens again. Default 1.",
+        ),
+        key("on", List(&FAILURE), "Outcomes and statuses that are failures. Default: those of retry."),
+    ],
+);
 
 static FAILURE: Kind = Any(&[Whole(100, 999), Form("^([a-z_]+|[1-9]xx|[1-9]\\d\\d(\\.\\.[1-9]\\d\\d)?)$")]);
 

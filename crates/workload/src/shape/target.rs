@@ -3,8 +3,9 @@
 use super::Kind::{
     self, Any, Boolean, Choice, Discipline, File, Form, List, Named, Number, Only, Template, Text, Time, Whole,
 };
-use super::retry::{PATIENCE, RETRY_KEY};
+use super::retry::{BREAKER_KEY, PATIENCE, RETRY_KEY};
 use super::{Key, MAX_WHOLE, Shape, key, shape};
+use crate::script::{ClientAuth, Grant, TokenScope};
 use crate::{Protocol, Resolve, Reuse, Target};
 
 pub(super) const HEADERS: Key =
@@ -59,6 +60,7 @@ pub(crate) static TARGET: Shape = shape(
         key("cookies", Boolean, "Keep cookies per session. Default false."),
         REDIRECTS,
         RETRY_KEY,
+        BREAKER_KEY,
         PATIENCE,
         key("resend", Boolean, "HTTP/2: resend requests that the server reports as not processed. Default true."),
         key("tls", Kind::Table(&TLS), "TLS settings, for https."),
@@ -100,9 +102,41 @@ pub(crate) static AUTH: Shape = shape(
         key("bearer", Template, "Bearer token, such as \"{{token}}\"."),
         key("digest", Template, "\"user:password\" for the server's digest challenge (RFC 7616)."),
         key("aws", Kind::Table(&AWS), "Signature of the request, AWS Signature Version 4."),
+        key(
+            "oauth2",
+            Kind::Table(&OAUTH2),
+            "Access token of OAuth 2.0, fetched and renewed during the run (RFC 6749).",
+        ),
     ],
 )
-.one_of(&["basic", "bearer", "digest", "aws"]);
+.one_of(&["basic", "bearer", "digest", "aws", "oauth2"]);
+
+pub(crate) static OAUTH2: Shape = shape(
+    "How a request gets its access token.",
+    &[
+        key("token_url", Template, "Token endpoint: a path on the target of the request, or a URL on any target."),
+        key("grant", Choice(Grant::NAMES), "Grant of the first token. Default \"client_credentials\"."),
+        key("client_id", Template, "Client ID."),
+        key("client_secret", Template, "Client secret, such as \"{{secret}}\". Default: a public client."),
+        key(
+            "client_auth",
+            Choice(ClientAuth::NAMES),
+            "Where ID and secret are sent: \"basic\" (default), a header, or \"body\".",
+        ),
+        key("username", Template, "With grant = \"password\": the user."),
+        key("password", Template, "With grant = \"password\": the password of the user."),
+        key("refresh_token", Template, "With grant = \"refresh_token\": the first refresh token."),
+        key("scope", Template, "Scopes, separated by blanks. Default: not sent."),
+        key("audience", Template, "Identifier of the API. Default: not sent."),
+        key("parameters", Named(&Template), "Further parameters of the token request."),
+        key(
+            "per",
+            Choice(TokenScope::NAMES),
+            "Who shares a token: \"run\" (default), all with the same values of these keys, or \"session\".",
+        ),
+    ],
+)
+.needs(&["token_url", "client_id"]);
 
 pub(crate) static AWS: Shape = shape(
     "What an AWS request is signed with.",

@@ -1,6 +1,7 @@
-//! Writes time limits and retries.
+//! Writes time limits, retries and circuit breakers.
 
 use super::pairs::{Pairs, list};
+use crate::breaker::CircuitBreaker;
 use crate::defaults::statuses;
 use crate::retry::{AttemptSettings, Backoff, Budget, Failure, Retry};
 use crate::toml_text::toml_text;
@@ -8,10 +9,11 @@ use offered_base::time::written_number;
 
 /// Adds the keys of a `[[request]]`.
 pub(super) fn attempts(keys: Pairs, attempts: &AttemptSettings) -> Pairs {
-    let AttemptSettings { timeout, retry: policy, patience, redirects } = attempts;
+    let AttemptSettings { timeout, retry: policy, breaker, patience, redirects } = attempts;
     let keys = keys.maybe(timeout.as_ref(), |keys, timeout| keys.text("timeout", timeout));
     let keys = keys.maybe(redirects.as_ref(), |keys, most| keys.raw("redirects", most));
     let keys = keys.maybe(policy.as_ref(), |keys, policy| keys.raw("retry", retry(policy)));
+    let keys = keys.maybe(breaker.as_ref(), |keys, breaker| keys.raw("circuit_breaker", self::breaker(breaker)));
     keys.maybe(patience.as_ref(), |keys, distribution| keys.raw("patience", distribution))
 }
 
@@ -28,6 +30,22 @@ pub(super) fn retry(retry: &Retry) -> String {
         keys.raw("budget", if burst == Budget::BURST { written_number(share) } else { table() })
     });
     keys.table()
+}
+
+/// The value of `circuit_breaker`.
+pub(super) fn breaker(breaker: &CircuitBreaker) -> String {
+    if !breaker.exists() {
+        return "false".to_owned();
+    }
+    let CircuitBreaker { failure_rate, window, minimum_calls, open, half_open_calls, on } = breaker;
+    let keys = Pairs::default().raw("failure_rate", written_number(*failure_rate));
+    let keys = keys.when(*window != CircuitBreaker::DEFAULT_WINDOW, |keys| keys.text("window", window));
+    let usual = CircuitBreaker::DEFAULT_MINIMUM_CALLS;
+    let keys = keys.when(*minimum_calls != usual, |keys| keys.raw("minimum_calls", minimum_calls));
+    let keys = keys.when(*open != CircuitBreaker::DEFAULT_OPEN, |keys| keys.text("open", open));
+    let usual = CircuitBreaker::DEFAULT_HALF_OPEN_CALLS;
+    let keys = keys.when(*half_open_calls != usual, |keys| keys.raw("half_open_calls", half_open_calls));
+    keys.when(*on != Failure::DEFAULT, |keys| keys.raw("on", list(on.iter().copied(), failure))).table()
 }
 
 fn failure(failure: Failure) -> String {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 
 use super::pairs::{Pair, Pairs, inline, list, one, template, templates};
-use crate::script::Auth;
+use crate::script::{Auth, ClientAuth, Grant, OAuth2, TokenScope};
 use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::toml_text::{toml_key, toml_text};
 use crate::{Descriptors, Protocol, Resolve, Reuse, Target, Tls};
@@ -29,6 +29,7 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
         cookies,
         redirects,
         retry,
+        breaker,
         patience,
         resend,
         tls,
@@ -54,6 +55,7 @@ pub(super) fn of_target(target: &Target) -> Vec<Pair> {
     let keys = keys.maybe(auth.as_ref(), |keys, who| keys.raw("auth", credentials(who)));
     let keys = keys.when(*cookies, |keys| keys.raw("cookies", true));
     let keys = keys.when(*redirects > 0, |keys| keys.raw("redirects", *redirects));
+    let keys = keys.maybe(breaker.as_ref(), |keys, own| keys.raw("circuit_breaker", super::retry::breaker(own)));
     let keys = keys.maybe(retry.as_ref(), |keys, policy| keys.raw("retry", super::retry::retry(policy)));
     let keys = keys.maybe(patience.as_ref(), |keys, distribution| keys.raw("patience", distribution));
     let keys = keys.when(!resend, |keys| keys.raw("resend", false));
@@ -116,6 +118,27 @@ pub(super) fn credentials(auth: &Auth) -> String {
             let keys = keys.raw("access_key", template(&aws.access_key)).raw("secret_key", template(&aws.secret_key));
             one("aws", keys.maybe(aws.token.as_ref(), |keys, token| keys.raw("token", template(token))).table())
         }
+        Auth::OAuth2(oauth2) => one("oauth2", self::oauth2(oauth2)),
         Auth::None => "false".to_owned(),
     }
+}
+
+fn oauth2(oauth2: &OAuth2) -> String {
+    let OAuth2 { token_url, grant, client_id, client_auth, parameters, per, .. } = oauth2;
+    let keys = Pairs::default().raw("token_url", template(token_url));
+    let keys = keys.when(*grant != Grant::default(), |keys| keys.text("grant", grant));
+    let mut keys = keys.raw("client_id", template(client_id));
+    for (key, value) in [
+        ("client_secret", &oauth2.client_secret),
+        ("username", &oauth2.username),
+        ("password", &oauth2.password),
+        ("refresh_token", &oauth2.refresh_token),
+        ("scope", &oauth2.scope),
+        ("audience", &oauth2.audience),
+    ] {
+        keys = keys.maybe(value.as_ref(), |keys, value| keys.raw(key, template(value)));
+    }
+    let keys = keys.when(*client_auth != ClientAuth::default(), |keys| keys.text("client_auth", client_auth));
+    let keys = keys.when(!parameters.is_empty(), |keys| keys.raw("parameters", templates(parameters)));
+    keys.when(*per != TokenScope::default(), |keys| keys.text("per", per)).table()
 }

@@ -92,7 +92,7 @@ impl Compiled {
                 head.plain("Authorization", &format!("Bearer {}", token.text().unwrap_or_default()))?;
             }
             // Others need a script.
-            Some(Auth::Digest(_) | Auth::Aws(_) | Auth::None) | None => {}
+            Some(Auth::Digest(_) | Auth::Aws(_) | Auth::OAuth2(_) | Auth::None) | None => {}
         }
         for (name, value) in request.headers_to(target) {
             head.field(name, Piece::all(value))?;

@@ -13,6 +13,8 @@ use crate::transport::protocol_client::{ProtocolClient, RequestText};
 pub(super) struct ObservedExchange<'a> {
     pub(super) context: RequestContext,
     pub(super) redirects: u32,
+    /// Whether it is a token request.
+    pub(super) is_token: bool,
     /// The slots of the values that the response had, if its redirect was followed.
     pub(super) followed: Option<&'a [u16]>,
     pub(super) outgoing: Option<&'a OutgoingRequest>,
@@ -29,7 +31,7 @@ impl ObservedExchange<'_> {
         if !observer.accepts(self.event) {
             return;
         }
-        let Self { context, redirects, followed, outgoing, event, response, state, service: _ } = *self;
+        let Self { context, redirects, is_token, followed, outgoing, event, response, state, service: _ } = *self;
         let mut redactor = script.redactor(context, state);
         let request_text =
             outgoing.filter(|_| event.sent.is_some()).map(|outgoing| client.request_text(outgoing, event));
@@ -68,6 +70,7 @@ impl ObservedExchange<'_> {
             step: event.step,
             object: event.object,
             redirects,
+            token_request: is_token,
             outcome: event.outcome.name().to_owned(),
             status: event.status,
             reason: reason.map(redact),

@@ -4,6 +4,7 @@ use offered_base::Instant;
 use offered_events::{Event, Outcome, Reason};
 use offered_workload::script::Objects;
 
+use super::Page;
 use crate::halt::Halt;
 use crate::script::{MissingValue, Rejection};
 
@@ -55,21 +56,26 @@ pub(super) fn missing_value_event(event: Event, missing: MissingValue, halt: &Ha
     Event { outcome, error: Some(halt.message(missing).into()), ..event }
 }
 
-/// Merges the event of the last redirect into that of the original request.
-pub(super) fn merge_redirects(earlier: &Event, event: Event, redirects: u32, now: Instant) -> Event {
-    if redirects == 0 {
-        return event;
+/// Merges the event of the last exchange of a page into that of the earlier ones: token requests, redirects, and answers to challenges.
+pub(super) fn merge_exchanges(page: &Page, event: Event, now: Instant) -> Event {
+    let (earlier, token_requests) = (&page.request, page.token_requests);
+    let Some(sent) = earlier.sent else { return Event { token_requests, ..event } };
+    let is_unsent = matches!(event.outcome, Outcome::Unsent | Outcome::NoValue);
+    // Nothing but token requests was sent.
+    if is_unsent && page.redirects == 0 {
+        return Event { token_requests, ..event };
     }
     // The request was sent, whatever happened to its last redirect.
-    let (outcome, done, followed) = match event.outcome {
-        Outcome::Unsent | Outcome::NoValue => (Outcome::Reset, Some(now), redirects - 1),
-        outcome => (outcome, event.done, redirects),
+    let (outcome, done, followed) = match is_unsent {
+        true => (Outcome::Reset, Some(now), page.redirects - 1),
+        false => (event.outcome, event.done, page.redirects),
     };
     Event {
-        sent: earlier.sent,
+        sent: Some(sent),
         handshake: earlier.handshake.or(event.handshake),
-        reused: earlier.reused,
+        reused: if page.redirects > 0 { earlier.reused } else { event.reused },
         redirects: u16::try_from(followed).unwrap_or(u16::MAX),
+        token_requests,
         resends: earlier.resends + event.resends,
         bytes_out: earlier.bytes_out + event.bytes_out,
         bytes_in: earlier.bytes_in + event.bytes_in,

@@ -12,6 +12,8 @@ use crate::live::LiveCounters;
 use crate::transport::protocol_client::RequestText;
 use offered_io::Clock;
 
+mod sign_in;
+
 /// Status, headers, body.
 type Said = (u16, Vec<(&'static str, &'static str)>, &'static str);
 
@@ -23,7 +25,15 @@ struct Fake {
     /// The maximum number of concurrent exchanges, and all requests: lane, path, cookie.
     most: usize,
     sent_text: Vec<(u8, String, Option<String>)>,
+    requests: Vec<OutgoingRequest>,
     left: Vec<u64>,
+}
+
+impl Fake {
+    fn new(answers: fn(&OutgoingRequest) -> Said) -> Self {
+        let (under_way, sent_text, requests, left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { now: Instant::ZERO, answers, under_way, most: 0, sent_text, requests, left }
+    }
 }
 
 impl Client<Vec<Completion>> for Fake {
@@ -85,6 +95,7 @@ impl ProtocolClient for Fake {
     fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, _heard: &mut Vec<Completion>) -> Instant {
         let cookie = outgoing.headers.iter().find(|(name, _)| name == "Cookie").map(|(_, value)| value.clone());
         self.sent_text.push((outgoing.lane, outgoing.path.clone(), cookie));
+        self.requests.push(OutgoingRequest::clone(outgoing));
         let same =
             |other: &Event| (other.session, other.step, other.object) == (event.session, event.step, event.object);
         assert!(!self.under_way.iter().any(|(_, other, _)| same(other)), "two exchanges with one name");
@@ -132,9 +143,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
     );
     let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
-    let fake =
-        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, sent_text: Vec::new(), left: Vec::new() };
-    Scripted::new(fake, script, Arc::default(), 3, None)
+    Scripted::new(Fake::new(answers), script, Arc::default(), 3, None)
 }
 
 /// Runs one request and returns all its events.
@@ -330,8 +339,6 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
     );
     let workload = Workload::parse(&text, "w", &|_| Err(String::new())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
-    let fake =
-        Fake { now: Instant::ZERO, answers, under_way: Vec::new(), most: 0, sent_text: Vec::new(), left: Vec::new() };
     let (mut sink, stop): (Vec<Event>, _) = (Vec::new(), AtomicBool::new(false));
     let mut driver = Driver {
         agenda: workload.agenda(Share::ALL),
@@ -341,7 +348,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         in_flight: InFlight::new(&workload, |limit| limit),
         worker: 0,
         numbering: (0, 1),
-        transport: Scripted::new(fake, script, Arc::default(), 0, None),
+        transport: Scripted::new(Fake::new(answers), script, Arc::default(), 0, None),
         stop: &stop,
         abort: &stop,
         live: &LiveCounters::default(),
