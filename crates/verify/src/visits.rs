@@ -94,8 +94,8 @@ struct OpenVisit {
 }
 
 /// When a session makes the step of this place, if not at each visit.
-fn once(flows: &Option<Arc<Flows>>, place: u16) -> Option<Once> {
-    flows.as_ref()?.flow_at(place)?.once
+fn once(flows: Option<&Arc<Flows>>, place: u16) -> Option<Once> {
+    flows?.flow_at(place)?.once
 }
 
 impl VisitTracker {
@@ -117,12 +117,14 @@ impl VisitTracker {
         let open = self.open.entry(event.session).or_insert_with(|| OpenVisit {
             number: position.number,
             place: position.place,
-            is_whole: once(&self.flows, position.place) != Some(Once::End) && (event.step == 0 || position.number > 0),
+            is_whole: once(self.flows.as_ref(), position.place) != Some(Once::End)
+                && (event.step == 0 || position.number > 0),
             record: VisitRecord::begin(event, position.place, None),
             groups: Vec::new(),
         });
         // A visit is of the flow that it walks through, not of the steps that a session makes once.
-        if once(&self.flows, open.record.place).is_some() && once(&self.flows, position.place).is_none() {
+        if once(self.flows.as_ref(), open.record.place).is_some() && once(self.flows.as_ref(), position.place).is_none()
+        {
             open.record.place = position.place;
         }
         open.place = position.place;
@@ -139,7 +141,7 @@ impl VisitTracker {
     /// Whether a visit that goes from one place to another is cut off: its session makes its last steps, and they do not follow that place.
     fn is_cut_off(&self, from: u16, to: u16) -> bool {
         let Some(flows) = &self.flows else { return false };
-        let is_end = |place| once(&self.flows, place) == Some(Once::End);
+        let is_end = |place| once(Some(flows), place) == Some(Once::End);
         if !is_end(to) || is_end(from) {
             return false;
         }
