@@ -51,24 +51,21 @@ impl Laplace {
     pub(crate) fn at_multiples(&self, s: f64, count: usize) -> Vec<f64> {
         let mut values = vec![0.0; count];
         for (share, part) in &self.0 {
-            match part {
-                // Powers are faster than exponentials.
-                Part::Points(points) => {
-                    for (probability, size) in points {
-                        let (factor, mut power) = (libm::exp(-s * size), share * probability);
-                        for value in &mut values {
-                            power *= factor;
-                            if power < 1e-300 {
-                                break;
-                            }
-                            *value += power;
+            // Powers are faster than exponentials.
+            if let Part::Points(points) = part {
+                for (probability, size) in points {
+                    let (factor, mut power) = (libm::exp(-s * size), share * probability);
+                    for value in &mut values {
+                        power *= factor;
+                        if power < 1e-300 {
+                            break;
                         }
+                        *value += power;
                     }
                 }
-                _ => {
-                    for (i, value) in (1u32..).zip(&mut values) {
-                        *value += share * part.at(Complex64::new(f64::from(i) * s, 0.0)).re;
-                    }
+            } else {
+                for (i, value) in (1u32..).zip(&mut values) {
+                    *value += share * part.at(Complex64::new(f64::from(i) * s, 0.0)).re;
                 }
             }
         }
