@@ -19,7 +19,7 @@ use offered_base::{Instant, Nanos};
 use offered_io::Clock;
 
 /// Requirements of tests: the name in `OFFERED_REQUIRE`, and how to install it.
-const NEEDS: [(&str, &str); 30] = [
+const NEEDS: [(&str, &str); 31] = [
     ("applications", "set OFFERED_APPS to a folder; pip installs the applications of examples/apps there"),
     ("chromium", "apt-get install chromium"),
     ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
@@ -41,6 +41,7 @@ const NEEDS: [(&str, &str); 30] = [
     ("nomad", "run tests/cluster/nomad-build, and be root"),
     ("plans", "set OFFERED_PLANS to a folder of other tools' plans"),
     ("notebook", "pip install nbclient ipykernel matplotlib pandas pyarrow"),
+    ("opentelemetry", "pip install opentelemetry-proto"),
     ("postgresql", "apt-get install postgresql"),
     ("presence", "a machine that does not stand still in each of three tries"),
     ("prometheus", "apt-get install prometheus"),

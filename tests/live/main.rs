@@ -30,6 +30,7 @@ mod nginx;
 mod objects;
 mod observe;
 mod page;
+mod pgbench;
 mod policies;
 mod postgresql;
 mod process;
@@ -76,6 +77,7 @@ fn main() {
         scrapes::tests(),
         page::tests(),
         policies::tests(),
+        pgbench::tests(),
         postgresql::tests(),
         proxies::tests(),
         refusals::tests(),

@@ -27,12 +27,12 @@ tests![
 ];
 
 /// A running server.
-struct Cluster {
+pub(crate) struct Cluster {
     process: Option<Process>,
     bin: PathBuf,
     /// Directory of its sockets and other files.
-    folder: TempDir,
-    port: u16,
+    pub(crate) folder: TempDir,
+    pub(crate) port: u16,
 }
 
 /// A user other than root, since PostgreSQL does not run as root.
@@ -41,7 +41,7 @@ const NOBODY: u32 = 65534;
 impl Cluster {
     /// Starts it on loopback and on a Unix socket in its directory, with the superuser `me` and users for each
     /// authentication method.
-    fn start() -> Result<Self, Missing> {
+    pub(crate) fn start() -> Result<Self, Missing> {
         let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
         let bin = versions.map(|version| version.path().join("bin")).find(|bin| bin.join("initdb").exists());
         needs("postgresql", bin.is_some())?;
@@ -78,12 +78,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// A program of PostgreSQL, not run as root.
-    fn command(&self, name: &str) -> Command {
+    pub(crate) fn command(&self, name: &str) -> Command {
         let program = self.bin.join(name);
         let mut command = match rustix::process::getuid().is_root() {
             false => Command::new(program),
@@ -110,7 +110,7 @@ impl Cluster {
         }
     }
 
-    fn ask(&self, sql: &str) -> String {
+    pub(crate) fn ask(&self, sql: &str) -> String {
         self.asked(sql).unwrap_or_else(|why| panic!("{sql}: {why}"))
     }
 
@@ -130,6 +130,13 @@ impl Cluster {
         run(&[&self.workload(load, target), "--allow-commands"])
     }
 
+    /// Stops it immediately, but so that it releases its shared memory, and returns its log.
+    pub(crate) fn end(&mut self) -> String {
+        let process = self.process.take().expect("a running server");
+        process.signal(Signal::QUIT);
+        process.end().stderr
+    }
+
     /// Result of a run that cannot start.
     fn refused(&self, target: &str) -> String {
         let target = format!("{target}\nconnections = 2\n[[request]]\nname = \"one\"\nsql = \"select 1\"");
@@ -140,11 +147,9 @@ impl Cluster {
 }
 
 impl Drop for Cluster {
-    /// Stops it immediately, but so that it releases its shared memory.
     fn drop(&mut self) {
-        if let Some(process) = self.process.take() {
-            process.signal(Signal::QUIT);
-            process.end();
+        if self.process.is_some() {
+            self.end();
         }
     }
 }
@@ -509,9 +514,7 @@ fn pgbench_scripts_are_imported_equivalently() -> Tested {
     imported(&script.replace(&format!("{folder}/"), ""));
     assert_eq!(cluster.ask(own), both, "imported");
 
-    let process = cluster.process.take().unwrap();
-    process.signal(Signal::QUIT);
-    let log = process.end().stderr;
+    let log = cluster.end();
     let said = transactions(&log);
     assert_eq!(said.keys().map(String::as_str).collect::<Vec<_>>(), ["offered", "pgbench"], "{log}");
     assert!(said["offered"] == said["pgbench"] && said["pgbench"].values().eq(&[60]), "{said:?}");

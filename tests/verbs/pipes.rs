@@ -16,7 +16,7 @@ fn a_closed_pipe_is_no_error() {
     // Longer than the buffer of a pipe in every format.
     let load = ["run", "http://192.0.2.1/", "--open", "1000/s", "-d", "5s", "--seed", "5", "--dry-run", "-o", run];
     assert!(offered(&load).output().unwrap().status.success());
-    let formats = ["csv", "k6", "jtl", "vegeta", "hdr", "combined", "pgbench", "gaps", "tar"];
+    let formats = ["csv", "k6", "otlp", "arrow", "jtl", "vegeta", "hdr", "combined", "pgbench", "gaps", "tar"];
     let exports = formats.map(|format| vec!["export", run, "--format", format]);
     let others = [
         vec!["verify", run, "--details"],

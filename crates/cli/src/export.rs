@@ -2,10 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use offered_base::Nanos;
-use offered_store::export::{ExportFormat, write};
+use offered_experiment::RecordedRun;
+use offered_run::TraceContexts;
+use offered_store::export::{ExportFormat, Omissions, RunContext, write};
 use offered_store::{ReadOptions, RunRecord, read, write_tar};
 
 use crate::exit::Exit;
@@ -34,9 +36,13 @@ enum Format {
     Csv,
     /// JSON lines for `vegeta report` and `vegeta plot`
     Vegeta,
-    /// JSON points of k6
+    /// JSON lines of `k6 run --out json`
     K6,
-    /// Apache's combined log, with timestamps in whole seconds
+    /// OpenTelemetry client spans, as OTLP JSON lines for the Collector's otlpjsonfile receiver
+    Otlp,
+    /// Arrow IPC file, with the columns of the run directory
+    Arrow,
+    /// Apache's combined log as a server would have written it, with timestamps in whole seconds
     Combined,
     /// HdrHistogram interval log in ns, one interval per second, tags response and service
     Hdr,
@@ -56,6 +62,8 @@ impl Format {
             Self::Csv => ExportFormat::Csv,
             Self::Vegeta => ExportFormat::Vegeta,
             Self::K6 => ExportFormat::K6,
+            Self::Otlp => ExportFormat::Otlp,
+            Self::Arrow => ExportFormat::Arrow,
             Self::Combined => ExportFormat::Combined,
             Self::Hdr => ExportFormat::Hdr,
             Self::Pgbench => ExportFormat::Pgbench,
@@ -82,7 +90,28 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     for note in &recording.notes {
         status!("warning: {}: {note}", args.run.display());
     }
-    let origin = origin(here.path())?;
+    let (workload, record) = match RecordedRun::read(here.path(), input_file::broken)? {
+        Some(recorded) => (Some(recorded.workload), recorded.record),
+        None => (None, RunRecord::read(here.path()).map_err(Failure::input)?),
+    };
+    if let Some(Err(mistake)) = &workload
+        && kind.uses_workload()
+    {
+        status!("warning: {mistake}");
+    }
+    let workload = workload.as_ref().and_then(|workload| workload.as_ref().ok());
+    let record = record.as_ref();
+    let run_id = record.and_then(|record| record.run_id.as_ref());
+    let contexts = workload.zip(run_id).and_then(|(workload, run)| TraceContexts::new(workload, run));
+    let traceparent =
+        contexts.as_ref().map(|contexts| |request, session, step| contexts.header(request, session, step));
+    let run = RunContext {
+        origin: Nanos(record.and_then(|record| record.started_unix_ns).unwrap_or(0)),
+        version: record.map(|record| &*record.version),
+        run_id,
+        workload,
+        traceparent: traceparent.as_ref().map(|header| header as _),
+    };
     let (mut sent, mut without_end) = (0, 0);
     recording
         .events
@@ -98,7 +127,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         status!("warning: {left_out} and are omitted");
     }
-    args.written(|mut out| write(kind, &recording, origin, &mut out))
+    let mut omitted = Omissions::default();
+    let done = args.written(|mut out| {
+        omitted = write(kind, &recording, &run, &mut out)?;
+        Ok(())
+    })?;
+    for text in omitted.texts() {
+        status!("warning: {}: {text}", args.run.display());
+    }
+    Ok(done)
 }
 
 impl Args {
@@ -122,12 +159,6 @@ impl Args {
             Failure::stopped(format!("cannot write {}: {error}", path.display()))
         })
     }
-}
-
-/// Start of the run since 1970; zero for a file, whose timestamps are since 1970 already.
-fn origin(run: &Path) -> Result<Nanos, Failure> {
-    let record = RunRecord::read(run).map_err(Failure::input)?;
-    Ok(Nanos(record.and_then(|record| record.started_unix_ns).unwrap_or(0)))
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ mod observer;
 mod policies;
 mod preview;
 mod script;
+mod trace_context;
 mod transport;
 mod walk;
 
@@ -51,6 +52,7 @@ pub use live::Counts;
 pub use observer::ExchangeObserver;
 pub use preview::preview;
 pub use script::secrets_in;
+pub use trace_context::TraceContexts;
 pub use transport::read_response;
 
 use offered_events::Event;

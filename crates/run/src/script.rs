@@ -39,6 +39,7 @@ use offered_io::unix_now;
 use offered_workload::Template;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
+use offered_workload::template::Function;
 use offered_workload::{Call, Target, Workload};
 
 use self::body::Body;
@@ -186,6 +187,14 @@ impl ScriptedRequest {
     }
 }
 
+impl ScriptedRequest {
+    /// The value of its `traceparent` header, if it is the result of `traceparent()` alone.
+    fn trace_context(&self) -> Option<&Text> {
+        let (_, text) = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("traceparent"))?;
+        Some(text).filter(|text| text.is_call(Function::Traceparent))
+    }
+}
+
 /// The path of a request.
 #[derive(Debug)]
 enum Path {
@@ -274,6 +283,14 @@ impl Script {
     /// An invalid regular expression, JSON path or CSS selector, or a body file that cannot be read.
     pub(crate) fn new(workload: &Workload, target: &Target) -> Result<Self, Error> {
         check_variables(workload.variables())?;
+        Self::compile(workload, target)
+    }
+
+    /// The same; variables may lack their values.
+    ///
+    /// # Errors
+    /// The others of [`new`](Self::new).
+    pub(crate) fn compile(workload: &Workload, target: &Target) -> Result<Self, Error> {
         let values = Values::new(workload, RunId::of(unix_now()));
         let mut forms: Vec<Vec<u16>> = vec![Vec::new(); workload.requests().len()];
         for submitted in 0..forms.len() {
@@ -306,6 +323,17 @@ impl Script {
     /// Sets the ID of the run.
     pub(crate) fn in_run(&mut self, run: RunId) {
         self.values.in_run(run);
+    }
+
+    /// Whether some request has a header [`trace_context`](Self::trace_context).
+    pub(crate) fn sends_trace_contexts(&self) -> bool {
+        self.requests.iter().any(|request| request.trace_context().is_some())
+    }
+
+    /// The `traceparent` header of a request, if it is the result of `traceparent()` alone.
+    pub(crate) fn trace_context(&self, context: RequestContext) -> Option<String> {
+        let text = self.requests.get(usize::from(context.label))?.trace_context()?;
+        self.values.plain(text, context, None).ok()
     }
 
     /// Request `label` as it would be sent, for display. A value that a response would provide is its name in braces.

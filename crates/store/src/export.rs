@@ -5,8 +5,11 @@
 
 mod combined;
 mod k6;
+mod otlp;
 mod pgbench;
+mod request_info;
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::time::{Duration, SystemTime};
 
@@ -15,10 +18,11 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use offered_base::{Instant, Nanos};
 use offered_events::csv::Table;
-use offered_events::{Event, Finish, Outcome, Reason, Recording};
+use offered_events::{Event, Finish, Outcome, Reason, Recording, RunId};
 use offered_stats::order::{self, Key, Rank};
+use offered_workload::Workload;
 
-use crate::part::{metrics, streams};
+use crate::part::{STARTED, arrow, metrics, streams};
 
 offered_base::named! {
     /// An output format.
@@ -31,7 +35,11 @@ offered_base::named! {
         Vegeta = "vegeta",
         /// k6's JSON points.
         K6 = "k6",
-        /// Apache's combined log, with timestamps in whole seconds.
+        /// `OpenTelemetry` client spans, as OTLP JSON lines.
+        Otlp = "otlp",
+        /// Arrow IPC file, with the columns of a run directory.
+        Arrow = "arrow",
+        /// Apache's combined log as a server would have written it, with timestamps in whole seconds.
         Combined = "combined",
         /// `HdrHistogram` interval log, one interval a second, tags `response` and `service`, values in ns.
         Hdr = "hdr",
@@ -43,30 +51,80 @@ offered_base::named! {
 }
 
 impl ExportFormat {
+    /// Whether the file depends on [`RunContext::workload`].
+    pub const fn uses_workload(self) -> bool {
+        matches!(self, Self::K6 | Self::Otlp | Self::Arrow | Self::Combined)
+    }
+
     /// Whether the format can only represent requests that ended.
     pub const fn needs_ends(self) -> bool {
-        matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Hdr | Self::Pgbench)
+        matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Otlp | Self::Hdr | Self::Pgbench)
     }
 }
 
-/// Writes a recording. `origin` is the start of the run since the Unix epoch; zero if its timestamps count from there already. Requests that
-/// the format cannot represent are skipped.
+/// What is known of a recorded run besides its events. The default is that of a file of another tool.
+#[derive(Clone, Copy, Default)]
+pub struct RunContext<'a> {
+    /// The start of the run since the Unix epoch; zero if timestamps count from there already, and on a virtual clock.
+    pub origin: Nanos,
+    /// The version of the program that made the run.
+    pub version: Option<&'a str>,
+    /// The ID of the run.
+    pub run_id: Option<&'a RunId>,
+    /// The workload of the run, which has the methods and URLs of its requests.
+    pub workload: Option<&'a Workload>,
+    /// The `traceparent` header that a request of the workload, by its index, sent at a step of a session.
+    pub traceparent: Option<&'a dyn Fn(usize, u64, u32) -> Option<String>>,
+}
+
+/// What an export lacks, with numbers, to be shown as warnings.
+#[derive(Clone, Debug, Default)]
+pub struct Omissions(BTreeMap<&'static str, u64>);
+
+impl Omissions {
+    fn count(&mut self, is_omitted: bool, what: &'static str) {
+        self.add(u16::from(is_omitted), what);
+    }
+
+    fn add(&mut self, number: u16, what: &'static str) {
+        if number > 0 {
+            *self.0.entry(what).or_default() += u64::from(number);
+        }
+    }
+
+    /// One text for each kind.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(what, number)| format!("{what}: {number}"))
+    }
+}
+
+/// Writes a recording. Requests that the format cannot represent are skipped.
 ///
 /// # Errors
 /// `out` cannot be written, the recording is unreadable, or the format cannot represent a time.
-pub fn write(kind: ExportFormat, recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result<()> {
+pub fn write(
+    kind: ExportFormat,
+    recording: &Recording,
+    run: &RunContext<'_>,
+    out: &mut impl Write,
+) -> io::Result<Omissions> {
     let mut out = BufWriter::new(out);
+    let mut omitted = Omissions::default();
+    let origin = run.origin;
     match kind {
         ExportFormat::Jtl => jtl(recording, origin, &mut out)?,
         ExportFormat::Csv => csv(recording, origin, &mut out)?,
         ExportFormat::Vegeta => vegeta(recording, origin, &mut out)?,
-        ExportFormat::K6 => k6::write(recording, origin, &mut out)?,
-        ExportFormat::Combined => combined::write(recording, origin, &mut out)?,
+        ExportFormat::K6 => omitted = k6::write(recording, run, &mut out)?,
+        ExportFormat::Otlp => omitted = otlp::write(recording, run, &mut out)?,
+        ExportFormat::Arrow => arrow_file(recording, run, &mut out)?,
+        ExportFormat::Combined => omitted = combined::write(recording, run, &mut out)?,
         ExportFormat::Hdr => hdr(recording, origin, &mut out)?,
         ExportFormat::Pgbench => pgbench::write(recording, origin, &mut out)?,
         ExportFormat::Gaps => gaps(recording, &mut out)?,
     }
-    out.flush()
+    out.flush()?;
+    Ok(omitted)
 }
 
 /// Events may be out of order by this many before sorting takes longer.
@@ -133,6 +191,11 @@ fn each_by_end(
 
 fn label<'a>(recording: &'a Recording, event: &Event) -> &'a str {
     recording.labels.get(usize::from(event.label)).map_or("", String::as_str)
+}
+
+/// The status for formats in which 0 means no response: a successful response without a status gets 200.
+fn status(event: &Event) -> u16 {
+    if event.outcome == Outcome::Ok && event.status == 0 { 200 } else { event.status }
 }
 
 /// JMeter treats quoted columns as variables of the test plan and ignores them.
@@ -207,6 +270,14 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         table.number(Some(event.token_requests))?.end()
     })?;
     table.flush()
+}
+
+fn arrow_file(recording: &Recording, run: &RunContext<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (scenarios, flow_steps) =
+        run.workload.map(|workload| (workload.scenario_names(), workload.place_names())).unwrap_or_default();
+    let names = arrow::ColumnNames { labels: &recording.labels, scenarios: &scenarios, flow_steps: &flow_steps };
+    let started = (run.origin > Nanos::ZERO).then(|| (STARTED, run.origin.0.to_string()));
+    arrow::write(&recording.events, names, started.as_slice(), out)
 }
 
 /// vegeta's `latency` counts from its timestamp, which is our `service`. vegeta counts status 200 to 399 as success. So a successful response
@@ -299,3 +370,5 @@ fn gaps(recording: &Recording, out: &mut impl Write) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod workload_tests;

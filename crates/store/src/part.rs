@@ -6,6 +6,7 @@
 //! Realistic open Poisson traffic (1,000/s over 2 threads, 4 requests, exponential service, 2 s per part) takes about 17 bytes
 //! per event, including the footer. The test `an_event_takes_few_bytes` keeps it below 24.
 
+pub(crate) mod arrow;
 mod column;
 mod columns;
 mod footer;
@@ -37,7 +38,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
-use column::{ColumnSpec, Field};
+use column::{ColumnSpec, Field, UsedColumns};
 use columns::{COLUMNS, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS};
 pub(crate) use footer::check as check_footer;
 use names::Names;
@@ -45,7 +46,7 @@ pub(crate) use pages::uncompressed_size;
 use seal::{ChecksumWriter, SEAL, Shared};
 
 /// The footer key of the start of the run, in nanoseconds since the Unix epoch.
-const STARTED: &str = "offered.started_unix_ns";
+pub(crate) const STARTED: &str = "offered.started_unix_ns";
 
 /// Number of rows written or read at once.
 const PIECE: usize = 1024;
@@ -109,20 +110,12 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
-    let (mut has_streams, mut has_visits, mut has_metrics) = (false, false, false);
+    let mut used = UsedColumns::default();
     for piece in &pieces {
         pause(pieces.len());
-        for event in *piece {
-            has_streams |= event.stream.is_some();
-            has_visits |= event.visit.is_some();
-            has_metrics |= event.metrics.is_some();
-        }
+        used.see(piece);
     }
-    let is_used = |kind: &&ColumnSpec| match kind.field {
-        Field::Metrics => has_metrics,
-        _ => (has_streams || !kind.is_of_streams()) && (has_visits || !kind.is_of_visits()),
-    };
-    let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(is_used).collect();
+    let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(|column| used.has(column)).collect();
     write_columns(&columns, properties(), out, batches, context, pause)
 }
 

@@ -288,7 +288,7 @@ impl Options {
                 let message = "ends the run at the first error; set on_failure = \"stop\"";
                 self.ignored.push((line, "--exit-on-abort".to_owned(), message));
             }
-            "initialize" => self.initialize = true,
+            "initialize" | "quiet" => self.initialize = true,
             "connect" => {
                 return Err((
                     line,

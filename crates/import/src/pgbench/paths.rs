@@ -453,14 +453,15 @@ impl ScriptPath {
             let name = name(&rest[at + colons..]);
             done.push_str(&rest[..at]);
             rest = &rest[at + colons..];
-            let value = if colons == 1 { self.known.get(name).cloned() } else { None };
-            match value {
-                None => done.push_str(&":".repeat(colons)),
-                Some(_) if !outside.simple_protocol => {
+            let is_name = colons == 1 && !name.is_empty();
+            match self.known.get(name).filter(|_| is_name).cloned() {
+                // pgbench makes parameters of all names, also of those without values.
+                _ if is_name && !outside.simple_protocol => {
                     return Err(format!(
                         "`:{name}` is inside the quoted text {quoted}, where parameters are not possible"
                     ));
                 }
+                None => done.push_str(&":".repeat(colons)),
                 Some(Expression::Value(value)) => {
                     done.push_str(&value.to_string());
                     rest = &rest[name.len()..];

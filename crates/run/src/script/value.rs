@@ -18,7 +18,7 @@ use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
 use offered_workload::secret::SecretNames;
-use offered_workload::template::{self, Escaping, Format, Stamp, Template, in_form};
+use offered_workload::template::{self, Escaping, Format, Function, Stamp, Template, in_form};
 use offered_workload::{Request, Works};
 
 pub(super) use self::conversation::Conversation;
@@ -111,6 +111,16 @@ impl Text {
             [] => Some(""),
             [Piece::Text(text)] => Some(text),
             _ => None,
+        }
+    }
+
+    /// Whether it is the result of this function alone.
+    pub(super) fn is_call(&self, function: Function) -> bool {
+        match &self.0[..] {
+            [Piece::Expression { expression, .. }] => {
+                matches!(**expression, Expression::Call { function: called, .. } if called == function)
+            }
+            _ => false,
         }
     }
 

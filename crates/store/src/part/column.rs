@@ -48,6 +48,33 @@ pub(super) enum Field {
     Gaps,
 }
 
+/// Which of the columns that a part may lack its events need.
+#[derive(Clone, Copy, Default)]
+pub(super) struct UsedColumns {
+    streams: bool,
+    visits: bool,
+    metrics: bool,
+}
+
+impl UsedColumns {
+    /// Looks at more events.
+    pub(super) fn see(&mut self, events: &[Event]) {
+        for event in events {
+            self.streams |= event.stream.is_some();
+            self.visits |= event.visit.is_some();
+            self.metrics |= event.metrics.is_some();
+        }
+    }
+
+    /// Whether the events need this column.
+    pub(super) fn has(self, column: &ColumnSpec) -> bool {
+        match column.field {
+            Field::Metrics => self.metrics,
+            _ => (self.streams || !column.is_of_streams()) && (self.visits || !column.is_of_visits()),
+        }
+    }
+}
+
 /// A column that is never null.
 pub(super) const fn required(name: &'static str, field: Field) -> ColumnSpec {
     ColumnSpec { name, optional: false, field }
@@ -84,7 +111,7 @@ impl ColumnSpec {
     }
 
     /// Whether the column is about visits.
-    pub(super) fn is_of_visits(&self) -> bool {
+    fn is_of_visits(&self) -> bool {
         matches!(self.field, Field::Visit | Field::Place | Field::VisitEnd | Field::FlowStep)
     }
 
