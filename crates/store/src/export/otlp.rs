@@ -28,7 +28,8 @@ const ERROR: u8 = 2;
 #[serde(rename_all = "camelCase")]
 struct Span<'a> {
     trace_id: String,
-    span_id: String,
+    #[serde(rename = "spanId")]
+    id: String,
     name: Cow<'a, str>,
     kind: u8,
     start_time_unix_nano: String,
@@ -116,7 +117,7 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
         let at = |instant: Instant| (instant + run.origin).0.to_string();
         let span = Span {
             trace_id,
-            span_id,
+            id: span_id,
             name,
             kind: CLIENT,
             start_time_unix_nano: at(sent),
@@ -155,7 +156,7 @@ fn ids_of(header: &str) -> Option<(String, String)> {
 /// IDs that follow from seed, run and request; objects and attempts of a request share its trace. Neither ID is zero.
 fn ids(run: &RunContext<'_>, (session, step): (u64, u32), event: &Event) -> (String, String) {
     let seed = run.workload.map_or(0, |workload| workload.seed().0);
-    let seed = Seed(seed ^ run.run_id.map_or(run.origin.0, |id| id.number()));
+    let seed = Seed(seed ^ run.run_id.map_or(run.origin.0, offered_events::RunId::number));
     let words = |mut stream: Stream| (stream.below(u64::MAX), stream.below(u64::MAX) | 1);
     let trace = words(seed.named("trace").at(Purpose::Data, session, step));
     let part = u32::from(event.object) << 16 | u32::from(event.attempt);
