@@ -18,6 +18,8 @@ tests![
     the_metrics_of_a_model_are_those_of_its_law,
     a_server_that_breaks_its_streams_fails_the_run,
     conversations_grow_by_what_was_answered,
+    a_trace_is_replayed,
+    recorded_conversations_are_continued,
     a_real_engine_is_measured
 ];
 
@@ -136,6 +138,53 @@ fn a_server_that_breaks_its_streams_fails_the_run() {
     let run = llm(&serve(1), &["--quiet", "--no-pilot", "--model", "tiny"]);
     assert_eq!((ended.code, run.stderr.contains("warning")), (run.code, false), "{ended:?} {run:?}");
     assert!(ended.stderr.contains("warning: ") && ended.stderr.contains("truncated"), "{ended:?}");
+}
+
+/// Runs `offered llm` with a trace: its document, and what it printed to stderr.
+fn traced(url: &str, name: &str, trace: &str, args: &[&str]) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(name);
+    std::fs::write(&file, trace).unwrap();
+    let usual = ["llm", url, "--trace", file.to_str().unwrap(), "--threads", "1", "--json", "--seed", "5"];
+    let ended = Process::start(offered(&[&usual, args].concat())).end();
+    (serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}")), ended.stderr)
+}
+
+fn a_trace_is_replayed() {
+    let mut trace = "TIMESTAMP,ContextTokens,GeneratedTokens\n".to_owned();
+    for i in 0..60 {
+        trace += &format!("2023-11-16 18:00:{:02}.{}50000,{},{}\n", i / 10, i % 10, 40 + i, i % 4);
+    }
+    let url = serve(u64::MAX);
+    // Of the six seconds the middle four, at twice the speed.
+    let (json, stderr) = traced(&url, "azure.csv", &trace, &["--window", "1s,5s", "--speed", "2", "--duration", "2s"]);
+    assert!(stderr.contains("azure.csv: 60 requests in 5s900ms"), "{stderr}");
+    let tokens = &json["tokens"];
+    assert_eq!(tokens["streams"].as_u64(), Some(40), "{json}");
+    // A response has at least one token: 1, 1, 2 and 3 in turn.
+    assert_eq!(tokens["tokens_out"].as_u64(), Some(70));
+    let prompts: u64 = (10..50).map(|i| 40 + i).sum();
+    let counted = tokens["tokens_in"].as_u64().unwrap();
+    assert!(counted.abs_diff(prompts) * 50 < prompts, "{counted} tokens, intended {prompts}");
+    let (json, _) = traced(&url, "azure.csv", &trace, &["--rate", "30/s", "--duration", "10s", "--quiet"]);
+    assert_eq!(json["tokens"]["streams"].as_u64(), Some(60), "the trace is used once: {json}");
+}
+
+fn recorded_conversations_are_continued() {
+    let chat = |n: u32| {
+        let turn = |k: u32| {
+            format!(
+                r#"{{"from": "human", "value": "question {n} {k} \"quoted\""}}, {{"from": "gpt", "value": "one two three"}}"#
+            )
+        };
+        format!(r#"{{"id": "{n}", "conversations": [{}]}}"#, (0..3).map(turn).collect::<Vec<_>>().join(", "))
+    };
+    let trace = format!("[{}]", (0..8).map(chat).collect::<Vec<_>>().join(",\n"));
+    let more = ["--rate", "24/s", "--think", "constant:100ms", "--duration", "8s", "--no-pilot", "--model", "tiny"];
+    let (json, stderr) = traced(&serve(u64::MAX), "chats.json", &trace, &more);
+    assert!(stderr.contains("24 prompts in 8 conversations"), "{stderr}");
+    assert_eq!(json["tokens"]["streams"].as_u64(), Some(24), "{json}");
+    assert_eq!(json["tokens"]["tokens_out"].as_u64(), Some(72), "three words each: {json}");
 }
 
 fn conversations_grow_by_what_was_answered() {

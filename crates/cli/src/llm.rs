@@ -29,6 +29,9 @@ Examples:
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --turns 4 --input 50 --prefix 1000,8
   32 users; each waits for its response before its next request
     offered llm http://127.0.0.1:8000/v1 --closed 32
+  A trace of a service at half its rate, from 10 to 20 minutes; its lengths at 5/s
+    offered llm http://127.0.0.1:8000/v1 --trace azure.csv --window 10m,20m --speed 0.5
+    offered llm http://127.0.0.1:8000/v1 --trace azure.csv --rate 5/s
   The workload as a file, to edit and for `offered capacity`
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --write llm.toml
     offered capacity llm.toml --vary rate=1/s..50/s --slo 'ttft.p95 < 500ms'
@@ -43,7 +46,7 @@ pub(crate) struct Args {
     /// Base URL of the OpenAI-compatible API, such as http://127.0.0.1:8000/v1
     url: String,
     /// Open: requests arrive at RATE whatever the server does, for example 5/s
-    #[arg(long, value_name = "RATE", required_unless_present = "closed", conflicts_with = "closed")]
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["closed", "trace"], conflicts_with = "closed")]
     rate: Option<Rate>,
     /// Closed: N users, each sends its next request when its response is complete
     #[arg(short = 'c', long, value_name = "USERS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -54,9 +57,18 @@ pub(crate) struct Args {
     /// Conversations of N requests on average; each prompt holds the earlier turns and responses
     #[arg(long, value_name = "N", conflicts_with_all = ["closed", "completions"])]
     turns: Option<f64>,
-    /// With --turns: time from a response to the next request, a distribution of times
-    #[arg(long, value_name = "TIME", default_value = "exponential:10s", requires = "turns")]
-    think: String,
+    /// In conversations: time from a response to the next request [default: exponential:10s]
+    #[arg(long, value_name = "TIME")]
+    think: Option<String>,
+    /// Replay a trace (Mooncake, BurstGPT, Azure, ShareGPT): its times, prompts and lengths
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "output", "prefix", "turns"], help_heading = "Trace")]
+    trace: Option<PathBuf>,
+    /// Speed factor of the trace: 2 is twice as fast as recorded
+    #[arg(long, value_name = "FACTOR", requires = "trace", conflicts_with_all = ["rate", "closed"], help_heading = "Trace")]
+    speed: Option<f64>,
+    /// Only this part of the trace, such as 10m,20m
+    #[arg(long, value_name = "FROM,TO", requires = "trace", help_heading = "Trace")]
+    window: Option<String>,
     /// Tokens of a prompt: a number, or a distribution such as lognormal:600,1
     #[arg(long, value_name = "TOKENS", default_value = "600", help_heading = "Requests")]
     input: String,
@@ -139,6 +151,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         return Err(Failure::input("give the URL of an HTTP API, such as http://127.0.0.1:8000/v1"));
     }
     let mut draft = workload::Draft::new(args, &url)?;
+    if let Some(trace) = draft.trace.as_ref().filter(|_| !args.quiet) {
+        status!("{}", trace.about());
+    }
     // Where these requests fail, the run counts the failures of its own, and ends as `offered run` does.
     let mut is_known = true;
     if args.model.is_none() {

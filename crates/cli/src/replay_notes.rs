@@ -7,14 +7,15 @@ use offered_workload::Workload;
 /// Prints how requests of the same second are replayed, if the timestamps are whole seconds.
 pub(crate) fn note(workload: &Workload) {
     let Sessions::Replay(replay) = workload.sessions() else { return };
-    if replay.trace().is_spread() {
+    let trace = replay.trace();
+    if trace.is_spread() {
         status!(
-            "note: the trace has timestamps in whole seconds; the requests of a second are spread over it \
+            "note: the trace has timestamps in whole seconds, or coarser; the requests of a tick are spread over it \
              (timestamps = \"as-recorded\" sends them together)"
         );
-    } else if replay.trace().has_whole_seconds() {
+    } else if let Some(tick) = trace.tick().filter(|_| replay.part().schedule.is_none()) {
         status!(
-            "note: the trace has timestamps in whole seconds; the requests of a second are sent together \
+            "note: the timestamps of the trace are {tick} apart; the requests of a tick are sent together \
              (timestamps = \"as-recorded\"), burstier than they were"
         );
     }

@@ -6,7 +6,7 @@ use offered_base::{Instant, Nanos, Share};
 use offered_events::{Note, Recording};
 use offered_io::unix_now;
 use offered_schedule::Sessions;
-use offered_schedule::trace::ReplayMode;
+use offered_schedule::replay::ReplayMode;
 use offered_store::{UnendedWorker, unended_workers};
 use offered_verify::{Incomplete, IncompleteCause};
 use offered_workload::Workload;

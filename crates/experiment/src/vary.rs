@@ -163,7 +163,7 @@ fn set(document: &mut DocumentMut, field: &Field, value: &str) -> Result<(), Str
             put(server, "service", one_key(distribution, Value::InlineTable(inner)));
         }
         Field::Users => put(model(document, &["closed"])?, "users", Value::from(number()? as i64)),
-        Field::Rate => put(model(document, &["open", "partly_open"])?, "rate", Value::from(rate(value))),
+        Field::Rate => put(model(document, &["open", "partly_open", "replay"])?, "rate", Value::from(rate(value))),
         Field::Think => {
             let sessions = model(document, &["closed", "partly_open"])?;
             let distribution =

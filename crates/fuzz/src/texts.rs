@@ -6,10 +6,12 @@ use offered_base::Seed;
 use offered_io::chunked::decode_in_pieces;
 use offered_logs::FormatChoice;
 use offered_observe::{SeriesFilter, read_response};
-use offered_schedule::Trace;
+use offered_schedule::replay::ReplayMode;
+use offered_schedule::{Replay, Trace};
 use offered_workload::Workload;
 use offered_workload::catalogue::{Catalogue, Index, OneOf};
 use offered_workload::template::{Template, in_url};
+use offered_workload::token_trace;
 
 /// Decodes a chunked body. The first byte says how the rest is split, which must not change the result.
 pub(crate) fn chunked(bytes: &[u8]) {
@@ -38,6 +40,15 @@ pub(crate) fn catalogues(bytes: &[u8]) {
     if kind.is_multiple_of(2) {
         let _ = Trace::parse(&text, "day.trace")
             .map(|(trace, requests)| assert!(!trace.is_empty() && !requests.is_empty()));
+        if let Some(Ok(trace)) = token_trace::parse(&text, "tokens.csv") {
+            let replay = Replay::new(trace.into(), 1.0, ReplayMode::Open).expect("a speed of one");
+            for session in 0..replay.trace().len() as u64 {
+                let entry = replay.tokens(session, 0).expect("each entry has tokens");
+                assert!(
+                    replay.arrival(session).is_some() && entry.input_tokens(1.0) > 0 && entry.output_tokens(1.0) > 0
+                );
+            }
+        }
         return;
     }
     let Ok(catalogue) = Catalogue::parse(&text, "files.csv").map(Arc::new) else { return };

@@ -235,7 +235,7 @@ fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable
             // Distributions are non-negative, so negative ranges are shifted.
             let shift = low.min(0.0);
             let law = Distribution::uniform(low - shift, high - shift)?;
-            (script::Source::Random(Draw { distribution: law, shift, decimals: 0 }), *per, None)
+            (script::Source::Random(Draw { distribution: law, shift, decimals: 0, min: None }), *per, None)
         }
     };
     Ok(script::Variable { name: name.clone(), source, per, env })

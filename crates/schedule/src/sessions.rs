@@ -9,7 +9,7 @@ use crate::arrivals::Schedule;
 use crate::closed::Closed;
 use crate::flow::Flows;
 use crate::launch::Launch;
-use crate::trace::{Replay, ReplayMode};
+use crate::replay::{Replay, ReplayMode};
 use offered_base::InvalidValue;
 use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::written_number;

@@ -13,35 +13,44 @@
 //! A fourth field is the work of the entry for the modelled server, with its unit: `12.25 1 0 35ms`. Either all entries have it or none.
 //! Instants begin at the origin of the first entry and never decrease; sessions are numbered from 0 in order of their first
 //! request. One file can be replayed in three modes: open (every entry alone), sessions, closed (only the sequence).
+//!
+//! Traces of language model services have numbers of tokens instead of requests ([`TokenTrace`]).
 
-use crate::closed::Closed;
-use crate::count::Count;
+mod tokens;
+
+pub use tokens::{BLOCK_TOKENS, TokenEntry};
+
+use self::tokens::Tokens;
+use crate::arrivals::Schedule;
 use offered_base::InvalidValue;
 use offered_base::time::{Instant, Nanos};
 use offered_base::{Purpose, Seed};
 use offered_distributions::Distribution;
-use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// The first line of a trace file.
 pub const HEADER: &str = "offered.trace/1";
 
-/// The entries of a trace, 14 bytes each, or 22 with their work.
+/// The entries of a trace, 14 bytes each, or 22 with their work; of tokens 28, and their blocks and texts.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
     /// The file it was read from, as it was named.
     file: String,
     /// When each entry came.
-    instants: Vec<Instant>,
-    /// The request of each entry: an index into the requests of the trace.
-    requests: Vec<u16>,
+    pub(crate) instants: Vec<Instant>,
+    /// The request of each entry: an index into the requests of the trace; empty if the trace has none.
+    pub(crate) requests: Vec<u16>,
     /// The work of each entry; empty if the trace has none.
-    work: Vec<Nanos>,
+    pub(crate) work: Vec<Nanos>,
+    /// The tokens of each entry, if it has any.
+    tokens: Option<Tokens>,
+    /// Whether the instants were recorded.
+    has_times: bool,
     /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
     order: Vec<u32>,
     begins: Vec<u32>,
-    /// Whether entries of one second have been put anywhere in it.
+    /// Whether entries of one instant have been put anywhere in the time until the next.
     spread: bool,
 }
 
@@ -80,6 +89,11 @@ impl Trace {
         self.instants.is_empty()
     }
 
+    /// The time of its last entry, in whole milliseconds.
+    pub fn length(&self) -> Nanos {
+        self.instants.last().map_or(Nanos::ZERO, |last| Nanos::from_millis(last.0 / 1_000_000))
+    }
+
     /// The largest index of a request in the entries.
     pub fn max_request(&self) -> u16 {
         self.requests.iter().copied().max().unwrap_or(0)
@@ -100,9 +114,49 @@ impl Trace {
         work.into_iter().map(|values| Distribution::weighted(values).ok()).collect()
     }
 
-    /// Whether every timestamp is a whole second and some second has several entries, so that their times within the second are unknown.
-    pub fn has_whole_seconds(&self) -> bool {
-        self.instants.iter().all(|at| at.0.is_multiple_of(SECOND)) && self.instants.windows(2).any(|at| at[0] == at[1])
+    /// Whether its entries say which request they send.
+    pub fn has_requests(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Whether its entries have numbers of tokens.
+    pub fn has_tokens(&self) -> bool {
+        self.tokens.is_some()
+    }
+
+    /// Whether the texts of its prompts were recorded.
+    pub fn has_texts(&self) -> bool {
+        self.tokens.as_ref().is_some_and(Tokens::has_texts)
+    }
+
+    /// Whether its instants were recorded.
+    pub fn has_times(&self) -> bool {
+        self.has_times
+    }
+
+    /// Whether some session has several entries.
+    pub fn has_sessions(&self) -> bool {
+        self.sessions() < self.len()
+    }
+
+    /// Number of its sessions.
+    pub fn sessions(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    /// The time between the ticks of a clock that gave several entries one instant, whose order within a tick is all that is known; `None` if
+    /// there is no such clock. It is a second if all timestamps are whole seconds. A slower clock is found by its entries: at least two for each
+    /// instant. (Mooncake's traces of a real service have a tick of 3 s.)
+    pub fn tick(&self) -> Option<Nanos> {
+        let steps = || self.instants.windows(2).map(|pair| pair[0].until(pair[1])).filter(|step| *step > Nanos::ZERO);
+        let distinct = steps().count() + 1;
+        if self.is_spread() || !self.has_times || distinct == self.len() {
+            return None;
+        }
+        if self.instants.iter().all(|at| at.0.is_multiple_of(SECOND)) {
+            return Some(Nanos(SECOND));
+        }
+        steps().min().filter(|step| step.0 >= SECOND && self.len() >= 2 * distinct)
     }
 
     /// Whether [`Trace::spread`] was applied. (A log with whole seconds has 20 requests at one instant if 20 arrived in that second. A
@@ -111,25 +165,108 @@ impl Trace {
         self.spread
     }
 
-    /// For a trace in whole seconds: moves the entries of each second to uniform random instants in it. Their order stays.
+    /// For a trace with a [`tick`](Self::tick): moves the entries of each instant to uniform random ones within that time. Their order stays.
     pub fn spread(&mut self, seed: Seed) {
+        let Some(tick) = self.tick() else { return };
         for entries in self.instants.chunk_by_mut(|one, next| one == next) {
-            let second = entries[0];
-            let mut chance = seed.at(Purpose::Arrivals, second.0 / SECOND, 0);
+            let begin = entries[0];
+            let mut chance = seed.at(Purpose::Arrivals, begin.0 / SECOND, 0);
             for at in entries.iter_mut() {
-                *at = second + Nanos(chance.below(SECOND));
+                *at = begin + Nanos(chance.below(tick.0));
             }
             entries.sort_unstable();
         }
         self.spread = true;
     }
 
-    fn sessions(&self) -> usize {
-        self.begins.len() - 1
+    /// The tokens of an entry; `None` if the trace has none.
+    pub(crate) fn entry_tokens(&self, entry: usize) -> Option<TokenEntry<'_>> {
+        Some(self.tokens.as_ref()?.entry(entry))
+    }
+
+    /// Only the entries from `from` until before `to`, whose instants begin at `from`.
+    ///
+    /// # Errors
+    /// There are none.
+    pub fn cut(&self, from: Instant, to: Instant) -> Result<Self, InvalidValue> {
+        let inside = |at: &Instant| *at >= from && *at < to;
+        let entries = (0u32..).zip(&self.instants).filter(|(_, at)| inside(at)).map(|(entry, _)| entry).collect();
+        let cut = self.chosen(entries, from);
+        if cut.is_empty() {
+            let end = self.length();
+            return Err(InvalidValue::new(format!("the trace has no entries in this window; it ends after {end}")));
+        }
+        Ok(cut)
+    }
+
+    /// The same entries at the arrivals of `schedule`: with `is_by_session` the first of each session, and the others as long after it as they were. If
+    /// the arrivals end, so does the trace.
+    ///
+    /// # Errors
+    /// There are no arrivals.
+    pub fn at(&self, schedule: &Schedule, seed: Seed, is_by_session: bool) -> Result<Self, InvalidValue> {
+        let arrivals = schedule.arrivals(seed, Instant::MAX);
+        let mut instants = vec![None; self.len()];
+        if is_by_session {
+            for (session, arrival) in (0..self.sessions() as u64).zip(arrivals) {
+                let entries = self.of(session);
+                let first = self.instants[entries[0] as usize];
+                for entry in entries {
+                    instants[*entry as usize] = Some(arrival + first.until(self.instants[*entry as usize]));
+                }
+            }
+        } else {
+            for (instant, arrival) in instants.iter_mut().zip(arrivals) {
+                *instant = Some(arrival);
+            }
+        }
+        let mut entries: Vec<u32> =
+            (0..self.len() as u32).filter(|entry| instants[*entry as usize].is_some()).collect();
+        entries.sort_by_key(|entry| instants[*entry as usize]);
+        let mut moved = self.chosen(entries.clone(), Instant::ZERO);
+        if moved.is_empty() {
+            return Err(InvalidValue::new("the rate has no arrivals"));
+        }
+        moved.instants = entries.iter().filter_map(|entry| instants[*entry as usize]).collect();
+        Ok(moved)
+    }
+
+    /// These entries in order of their instants, which begin at `from`, with sessions numbered as they begin.
+    fn chosen(&self, entries: Vec<u32>, from: Instant) -> Self {
+        let mut session_of = vec![0u32; self.len()];
+        for session in 0..self.sessions() as u64 {
+            for entry in self.of(session) {
+                session_of[*entry as usize] = session as u32;
+            }
+        }
+        let mut numbers = vec![u32::MAX; self.sessions()];
+        let mut sessions = 0;
+        let mut number = |entry: &u32| {
+            let number = &mut numbers[session_of[*entry as usize] as usize];
+            if *number == u32::MAX {
+                *number = sessions;
+                sessions += 1;
+            }
+            *number
+        };
+        let session_of: Vec<u32> = entries.iter().map(&mut number).collect();
+        let (begins, order) = by_session(sessions, session_of);
+        let pick = |entry: &u32| *entry as usize;
+        Self {
+            file: self.file.clone(),
+            instants: entries.iter().map(|e| Instant::ZERO + from.until(self.instants[pick(e)])).collect(),
+            requests: entries.iter().filter_map(|e| self.requests.get(pick(e)).copied()).collect(),
+            work: entries.iter().filter_map(|e| self.work.get(pick(e)).copied()).collect(),
+            tokens: self.tokens.as_ref().map(|tokens| tokens.chosen(&entries)),
+            has_times: self.has_times,
+            order,
+            begins,
+            spread: self.spread,
+        }
     }
 
     /// The entries of a session, in order of time.
-    fn of(&self, session: u64) -> &[u32] {
+    pub(crate) fn of(&self, session: u64) -> &[u32] {
         let at = session as usize;
         &self.order[self.begins[at] as usize..self.begins[at + 1] as usize]
     }
@@ -222,208 +359,66 @@ impl Reading {
 
     fn finish(self, file: &str) -> (Trace, Vec<(String, String)>) {
         let Self { known, instants, requests, work, session_of, sessions } = self;
-        // A counting sort by session; entries of a session keep their order of time.
-        let mut begins = vec![0u32; sessions as usize + 1];
-        for session in &session_of {
-            begins[*session as usize + 1] += 1;
-        }
-        for i in 1..begins.len() {
-            begins[i] += begins[i - 1];
-        }
-        let mut next = begins.clone();
-        let mut order = vec![0; session_of.len()];
-        for (entry, session) in session_of.into_iter().enumerate() {
-            let place = &mut next[session as usize];
-            order[*place as usize] = entry as u32;
-            *place += 1;
-        }
-        (Trace { file: file.to_owned(), instants, requests, work, order, begins, spread: false }, known)
+        let (begins, order) = by_session(sessions, session_of);
+        let file = file.to_owned();
+        let trace =
+            Trace { file, instants, requests, work, tokens: None, has_times: true, order, begins, spread: false };
+        (trace, known)
     }
 }
 
-/// A trace and how it is replayed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
-    trace: Arc<Trace>,
-    speed: f64,
-    mode: ReplayMode,
-    /// Only entries with an index below this are replayed.
-    entries: usize,
-    /// Only sessions with a number below this are replayed.
-    sessions: usize,
+/// The entries by session: where each session begins, and their numbers. A counting sort; entries of a session keep their order of time.
+fn by_session(sessions: u32, session_of: Vec<u32>) -> (Vec<u32>, Vec<u32>) {
+    let mut begins = vec![0u32; sessions as usize + 1];
+    for session in &session_of {
+        begins[*session as usize + 1] += 1;
+    }
+    for i in 1..begins.len() {
+        begins[i] += begins[i - 1];
+    }
+    let mut next = begins.clone();
+    let mut order = vec![0; session_of.len()];
+    for (entry, session) in session_of.into_iter().enumerate() {
+        let place = &mut next[session as usize];
+        order[*place as usize] = entry as u32;
+        *place += 1;
+    }
+    (begins, order)
 }
 
-/// The properties of a trace that a replay reproduces.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ReplayMode {
-    /// Every entry at its instant, independent of responses: an open system.
-    Open,
-    /// Every session at the instant of its first entry. Each further entry follows a think time after the completion of the previous one:
-    /// a partly-open system.
-    Sessions {
-        /// The distribution of think times; `None`: the recorded time between the two entries.
-        think: Option<Distribution>,
-    },
-    /// Only the sequence of requests: user u of N sends entries u, u + N, u + 2N, ... and leaves at the end of the trace.
-    Closed(Closed),
+/// A trace of a language model service while it is read: instants, sessions and tokens, but no requests.
+#[derive(Debug, Default)]
+pub struct TokenTrace {
+    instants: Vec<Instant>,
+    session_of: Vec<u32>,
+    sessions: u32,
+    tokens: Tokens,
 }
 
-impl Replay {
-    /// A replay of `trace`, `speed` times faster than it was recorded.
+impl TokenTrace {
+    /// Adds an entry. Sessions are numbered from 0 as they first appear.
+    pub fn push(&mut self, at: Instant, session: u32, entry: TokenEntry<'_>) {
+        self.instants.push(at);
+        self.session_of.push(session);
+        self.sessions = self.sessions.max(session + 1);
+        self.tokens.push(entry);
+    }
+
+    /// The trace of `file`; it begins with its first instant. `has_times`: the instants were recorded.
     ///
     /// # Errors
-    /// A speed that is not above zero; closed users with visits, a pace or flows, because the trace determines their requests.
-    pub fn new(trace: Arc<Trace>, speed: f64, mode: ReplayMode) -> Result<Self, InvalidValue> {
-        if let ReplayMode::Closed(closed) = &mode
-            && (closed.visits().is_some() || closed.pace().is_some() || closed.flows().is_some())
-        {
-            return Err(InvalidValue::new(
-                "the trace determines the requests of the users and when they leave; remove visits, pace and flows",
-            ));
-        }
-        if speed > 0.0 && speed.is_finite() {
-            let (entries, sessions) = (trace.len(), trace.sessions());
-            return Ok(Self { trace, speed, mode, entries, sessions });
-        }
-        Err(InvalidValue::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
-    }
-
-    /// Only the first entries or sessions, up to `count`.
-    #[must_use]
-    pub fn first(self, count: Count) -> Self {
-        let most = |n: u64, all: usize| usize::try_from(n).map_or(all, |n| n.min(all));
-        match (count, &self.mode) {
-            (Count::Requests(n), _) | (Count::Sessions(n), ReplayMode::Open) => {
-                Self { entries: most(n, self.entries), ..self }
-            }
-            (Count::Sessions(n), _) => Self { sessions: most(n, self.sessions), ..self },
-        }
-    }
-
-    /// The time of the last entry.
-    pub fn last(&self) -> Instant {
-        let last = match self.some_sessions() {
-            Some(entries) => entries.max().unwrap_or(0),
-            None => self.entries - 1,
+    /// It has no entries.
+    pub fn finish(self, file: &str, has_times: bool) -> Result<Trace, InvalidValue> {
+        let Self { instants, session_of, sessions, tokens } = self;
+        let Some(begin) = instants.iter().min().copied() else {
+            return Err(InvalidValue::new(format!("{file}: the trace has no entries")));
         };
-        self.scaled_instant(self.trace.instants[last])
-    }
-
-    /// The entries of the sessions that are replayed; `None`: all sessions are.
-    fn some_sessions(&self) -> Option<impl Iterator<Item = usize> + '_> {
-        (self.sessions < self.trace.sessions())
-            .then(|| (0..self.sessions as u64).flat_map(|session| self.trace.of(session)).map(|entry| *entry as usize))
-    }
-
-    /// The trace.
-    pub fn trace(&self) -> &Trace {
-        &self.trace
-    }
-
-    /// The speed relative to the recording, above zero.
-    pub fn speed(&self) -> f64 {
-        self.speed
-    }
-
-    /// The properties of the trace that are reproduced.
-    pub fn mode(&self) -> &ReplayMode {
-        &self.mode
-    }
-
-    fn scaled(&self, recorded: Nanos) -> Nanos {
-        if self.speed == 1.0 { recorded } else { Nanos((recorded.0 as f64 / self.speed).round() as u64) }
-    }
-
-    fn scaled_instant(&self, recorded: Instant) -> Instant {
-        Instant::ZERO + self.scaled(Instant::ZERO.until(recorded))
-    }
-
-    /// The time of arrival number `session`; `None` after the last. (The users of a closed replay do not arrive.)
-    #[inline]
-    pub fn arrival(&self, session: u64) -> Option<Instant> {
-        let entry = match self.mode {
-            ReplayMode::Open => usize::try_from(session).ok()?,
-            _ if session < self.sessions as u64 => self.trace.of(session)[0] as usize,
-            _ => return None,
-        };
-        self.trace.instants[..self.entries].get(entry).map(|recorded| self.scaled_instant(*recorded))
-    }
-
-    /// The entry of step `step` of `session`.
-    fn entry(&self, session: u64, step: u32) -> Option<usize> {
-        match &self.mode {
-            ReplayMode::Open => (step == 0).then_some(session as usize),
-            ReplayMode::Sessions { .. } => self.trace.of(session).get(step as usize).map(|entry| *entry as usize),
-            ReplayMode::Closed(closed) => {
-                usize::try_from(u128::from(session) + u128::from(step) * u128::from(closed.users())).ok()
-            }
-        }
-        .filter(|entry| *entry < self.entries)
-    }
-
-    /// The request that step `step` of `session` sends: an index into the workload's requests.
-    #[inline]
-    pub fn request(&self, session: u64, step: u32) -> u16 {
-        self.entry(session, step).map_or(0, |entry| self.trace.requests[entry])
-    }
-
-    /// The work of step `step` of `session`; `None` if the trace has none.
-    #[inline]
-    pub fn work(&self, session: u64, step: u32) -> Option<Nanos> {
-        self.trace.work.get(self.entry(session, step)?).copied()
-    }
-
-    /// For each of `requests` requests, the number of its entries.
-    pub fn counts(&self, requests: usize) -> Vec<u64> {
-        let mut counts = vec![0; requests];
-        let mut count = |entry: usize| counts[usize::from(self.trace.requests[entry])] += 1;
-        match self.some_sessions() {
-            Some(entries) => entries.for_each(&mut count),
-            None => (0..self.entries).for_each(&mut count),
-        }
-        counts
-    }
-
-    /// Whether the trace has a request for step `step` of `session`.
-    pub fn has(&self, session: u64, step: u32) -> bool {
-        self.entry(session, step).is_some()
-    }
-
-    /// The think time of `session` after step `step`; `None`: it leaves.
-    pub fn think(&self, seed: Seed, session: u64, step: u32) -> Option<Nanos> {
-        let next = self.entry(session, step + 1)?;
-        match &self.mode {
-            ReplayMode::Open => None,
-            ReplayMode::Sessions { think: None } => {
-                let now = self.entry(session, step)?;
-                Some(self.scaled(self.trace.instants[now].until(self.trace.instants[next])))
-            }
-            ReplayMode::Sessions { think: Some(distribution) } => Some(distribution.think(seed, session, step + 1)),
-            ReplayMode::Closed(closed) => Some(closed.think().think(seed, session, step + 1)),
-        }
-    }
-
-    /// Number of entries before `end` of the replay; `None` for a closed one, whose rate depends on the server.
-    pub fn entries_before(&self, end: Instant) -> Option<usize> {
-        let is_before = |recorded: Instant| self.scaled_instant(recorded) < end;
-        let before = || match self.some_sessions() {
-            Some(entries) => entries.filter(|entry| is_before(self.trace.instants[*entry])).count(),
-            None => self.trace.instants[..self.entries].partition_point(|recorded| is_before(*recorded)),
-        };
-        (!matches!(self.mode, ReplayMode::Closed(_))).then(before)
-    }
-
-    /// The largest number of entries in any second of the replay before `end`.
-    pub fn peak(&self, end: Instant) -> u64 {
-        let scaled =
-            self.trace.instants.iter().map(|recorded| self.scaled_instant(*recorded)).take_while(|at| *at < end);
-        let (mut peak, mut second, mut count) = (0, 0, 0);
-        for at in scaled {
-            let this = at.0 / 1_000_000_000;
-            count = if this == second { count + 1 } else { 1 };
-            second = this;
-            peak = peak.max(count);
-        }
-        peak
+        let mut entries: Vec<u32> = (0..instants.len() as u32).collect();
+        entries.sort_by_key(|entry| instants[*entry as usize]);
+        let (begins, order) = by_session(sessions, session_of);
+        let (file, requests, work) = (file.to_owned(), Vec::new(), Vec::new());
+        let read =
+            Trace { file, instants, requests, work, tokens: Some(tokens), has_times, order, begins, spread: false };
+        Ok(read.chosen(entries, begin))
     }
 }

@@ -17,10 +17,12 @@ use super::{
 };
 use crate::composed;
 use crate::misfit::{Misfit, Place};
+use crate::prompt::PromptTokens;
 use crate::template::{Piece, Template};
 use crate::threshold::{Quantity, Threshold};
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
+use offered_schedule::replay::ReplayMode;
 use offered_schedule::{Opening, Scenarios, Sessions};
 
 use self::fill::{fill, unfill};
@@ -165,11 +167,12 @@ fn session_requests(Draft { sessions, requests, .. }: &Draft) -> Result<(), Inva
         }
         _ => {}
     }
+    let has_requests = matches!(sessions, Sessions::Replay(replay) if replay.trace().has_requests());
     let of_trace = |request: &Request| {
         let path = request.path.text().unwrap_or_default();
         *request == Request::of_trace(request.method.clone(), path)
     };
-    match requests.iter().find(|request| matches!(sessions, Sessions::Replay(_)) && !of_trace(request)) {
+    match requests.iter().find(|request| has_requests && !of_trace(request)) {
         Some(Request { name, .. }) => Err(InvalidValue::new(format!(
             "a trace contains only method and path of a request; remove the other keys of `{name}`"
         ))),
@@ -282,14 +285,35 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
                     "`{name}`: the sessions at the start have no earlier messages; remove start = \"stationary\""
                 ));
             }
-            let is_endless =
-                |sessions: &Sessions| matches!(sessions, Sessions::Closed(_)) && sessions.flows().is_none();
+            let user = named.map(|user| &user.source);
+            if matches!(user, Some(Source::Prompt(prompt)) if prompt.tokens == PromptTokens::Trace) && !has_texts(draft)
+            {
+                return Place::Variables.wrong(format!(
+                    "`{name}`: the prompts of this trace contain the earlier turns already; send {{{{{}}}}} as the only message",
+                    named.map_or("", |user| &user.name)
+                ));
+            }
+            let is_endless = |sessions: &Sessions| match sessions {
+                Sessions::Closed(closed) => closed.flows().is_none(),
+                Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Closed(_)),
+                _ => false,
+            };
             let scenarios = draft.sessions.scenarios().map_or(&[][..], |scenarios| scenarios.all());
             if is_endless(&draft.sessions) || scenarios.iter().any(|scenario| is_endless(&scenario.sessions)) {
                 return Place::Variables.wrong(format!(
-                    "`{name}`: closed users never end their conversation; use arrivals.partly_open, or a flow"
+                    "`{name}`: closed users never end their conversation; use arrivals.partly_open, a flow, or a replay as sessions"
                 ));
             }
+        }
+        let is_of_trace = match &variable.source {
+            Source::Prompt(prompt) => prompt.tokens == PromptTokens::Trace,
+            Source::TraceValue(_) => true,
+            _ => false,
+        };
+        if is_of_trace && !matches!(&draft.sessions, Sessions::Replay(replay) if replay.trace().has_tokens()) {
+            return Place::Variables.wrong(format!(
+                "`{name}` is of a replayed trace with numbers of tokens; write for example [arrivals] replay = {{ trace = \"azure.csv\" }}"
+            ));
         }
         if matches!(variable.source, Source::Work(_)) && !all_have_work(draft) {
             return Place::Variables.wrong(format!(
@@ -298,6 +322,11 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
         }
     }
     composed::check_cycles(variables).or_else(|cycle| Place::Variables.wrong(cycle))
+}
+
+/// Whether the sessions follow a trace with the texts of its prompts.
+fn has_texts(draft: &Draft) -> bool {
+    matches!(&draft.sessions, Sessions::Replay(replay) if replay.trace().has_texts())
 }
 
 /// Whether the work of every request for a single modelled server is defined.

@@ -12,6 +12,8 @@ pub struct Draw {
     pub shift: f64,
     /// Number of decimals, at most 9.
     pub decimals: u8,
+    /// Numbers below it become this number.
+    pub min: Option<f64>,
 }
 
 impl Draw {
@@ -28,7 +30,8 @@ impl Draw {
             }
             _ => self.distribution.sample(&mut stream),
         };
-        format!("{:.decimals$}", number + self.shift)
+        let number = number + self.shift;
+        format!("{:.decimals$}", self.min.map_or(number, |min| number.max(min)))
     }
 }
 

@@ -69,6 +69,7 @@ pub mod template;
 mod tests;
 pub mod threshold;
 pub mod token_lengths;
+pub mod token_trace;
 mod toml_text;
 mod url;
 mod work;
@@ -477,7 +478,9 @@ impl Workload {
 
     /// The expected share of each request in all requests; they add up to 1. For a replay: in all entries of the trace.
     pub fn shares(&self) -> Vec<f64> {
-        if let Sessions::Replay(replay) = &self.0.sessions {
+        if let Sessions::Replay(replay) = &self.0.sessions
+            && replay.trace().has_requests()
+        {
             let counts = replay.counts(self.0.requests.len());
             let total: u64 = counts.iter().sum();
             return counts.iter().map(|count| *count as f64 / total as f64).collect();

@@ -6,7 +6,7 @@ use super::{Request, Sessions, Workload};
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Instant;
 use offered_schedule::flow::{Decide, Flows, OnFailure};
-use offered_schedule::trace::Replay;
+use offered_schedule::replay::Replay;
 use offered_schedule::{Launch, Scenarios, Visit};
 
 /// Chooses the request of each launch.
@@ -15,7 +15,7 @@ pub struct Mix {
     seed: Seed,
     /// Running sums of the weights.
     sums: Vec<f64>,
-    /// The trace determines the request of a replay.
+    /// The trace determines the request of a replay, if it has requests.
     replay: Option<Replay>,
     /// The place in the flow determines the request.
     flows: Option<Arc<Flows>>,
@@ -31,7 +31,7 @@ impl Workload {
             Some(*sum)
         });
         let replay = match &self.0.sessions {
-            Sessions::Replay(replay) => Some(replay.clone()),
+            Sessions::Replay(replay) if replay.trace().has_requests() => Some(replay.clone()),
             _ => None,
         };
         let mixes = || self.each_scenario().map(|scenario| scenario.mix()).collect();

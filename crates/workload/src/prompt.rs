@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use offered_base::InvalidValue;
 use offered_base::random::{Seed, Stream};
+use offered_schedule::trace::{BLOCK_TOKENS, TokenEntry};
 
 use crate::draw::{Draw, data};
 
 /// A source of prompts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
-    /// The distribution of the number of tokens, without a shared prefix.
-    pub tokens: Draw,
+    /// The number of tokens, without a shared prefix.
+    pub tokens: PromptTokens,
     /// A beginning that many prompts share.
     pub prefix: Option<SharedPrefix>,
     /// The text that prompts are taken from; `None`: random common words.
@@ -23,6 +24,20 @@ pub struct Prompt {
     pub words_per_token: f64,
     /// Number of tokens that the server adds to each prompt, such as those of its chat template.
     pub overhead_tokens: u32,
+}
+
+/// Where the number of tokens of a prompt comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PromptTokens {
+    /// A distribution.
+    Drawn(Draw),
+    /// The entry of the replayed trace, which also says which blocks of the prompt others have too, or what its text is.
+    Trace,
+}
+
+impl PromptTokens {
+    /// How [`PromptTokens::Trace`] is written.
+    pub const TRACE: &str = "trace";
 }
 
 /// A beginning that the prompts of a group share, so that the server can take it from a cache.
@@ -53,7 +68,7 @@ impl Corpus {
 
 /// Which prompt: of this variable, session and draw.
 #[derive(Clone, Copy, Debug)]
-pub struct PromptKey {
+pub struct PromptKey<'a> {
     /// The seed of the workload.
     pub seed: Seed,
     /// The number of the variable.
@@ -62,14 +77,19 @@ pub struct PromptKey {
     pub session: u64,
     /// The number of the draw in the session.
     pub draw: u32,
+    /// The entry of the replayed trace; `None`: the sessions do not follow one with tokens.
+    pub entry: Option<TokenEntry<'a>>,
+}
+
+/// Checks a number of words in a token.
+pub(crate) fn check_words_per_token(words: f64) -> Result<(), InvalidValue> {
+    if words > 0.0 && words.is_finite() { Ok(()) } else { Err(InvalidValue::new("words_per_token must be above zero")) }
 }
 
 impl Prompt {
     /// Checks that a prompt can be drawn.
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
-        if !(self.words_per_token > 0.0 && self.words_per_token.is_finite()) {
-            return Err(InvalidValue::new("words_per_token must be above zero"));
-        }
+        check_words_per_token(self.words_per_token)?;
         if self.prefix.is_some_and(|prefix| prefix.groups == 0 || prefix.tokens == 0) {
             return Err(InvalidValue::new("a prefix has at least one token, and there is at least one group"));
         }
@@ -77,25 +97,39 @@ impl Prompt {
     }
 
     /// The intended number of tokens of a prompt, with its prefix; at least one.
-    pub fn tokens(&self, key: PromptKey) -> u64 {
+    pub fn tokens(&self, key: PromptKey<'_>) -> u64 {
         self.tokens_without_prefix(key) + self.prefix.map_or(0, |prefix| u64::from(prefix.tokens))
     }
 
     /// The same without its prefix: of a message after the first of a conversation.
-    pub fn tokens_without_prefix(&self, key: PromptKey) -> u64 {
+    pub fn tokens_without_prefix(&self, key: PromptKey<'_>) -> u64 {
         self.own_tokens(key).max(u64::from(self.overhead_tokens) + 1)
     }
 
-    fn own_tokens(&self, key: PromptKey) -> u64 {
-        let drawn = self.tokens.text(key.seed, key.variable, key.session, key.draw);
-        drawn.parse().map_or(1.0, |tokens: f64| tokens.round()) as u64
+    /// The number of its tokens that earlier prompts have too, as far as the workload says.
+    pub(crate) fn repeated_tokens(&self, key: PromptKey<'_>) -> u32 {
+        let of_entry = key.entry.filter(|_| self.tokens == PromptTokens::Trace).map_or(0, |entry| entry.repeated);
+        self.prefix.map_or(of_entry, |prefix| prefix.tokens)
+    }
+
+    fn own_tokens(&self, key: PromptKey<'_>) -> u64 {
+        match &self.tokens {
+            PromptTokens::Drawn(draw) => {
+                let drawn = draw.text(key.seed, key.variable, key.session, key.draw);
+                drawn.parse().map_or(1.0, |tokens: f64| tokens.round()) as u64
+            }
+            PromptTokens::Trace => key.entry.map_or(1, |entry| {
+                let added = if entry.text.is_some() { self.overhead_tokens } else { 0 };
+                u64::from(entry.input_tokens(self.words_per_token)) + u64::from(added)
+            }),
+        }
     }
 
     /// The text of a prompt.
     ///
     /// # Errors
     /// The corpus cannot be read.
-    pub fn text(&self, key: PromptKey) -> Result<String, String> {
+    pub fn text(&self, key: PromptKey<'_>) -> Result<String, String> {
         let mut text = String::new();
         if let Some(SharedPrefix { tokens, groups }) = self.prefix {
             let group = Self::stream(key, 0x8_0000, key.session, key.draw).below(groups.into());
@@ -109,20 +143,36 @@ impl Prompt {
     ///
     /// # Errors
     /// The corpus cannot be read.
-    pub fn text_without_prefix(&self, key: PromptKey) -> Result<String, String> {
+    pub fn text_without_prefix(&self, key: PromptKey<'_>) -> Result<String, String> {
         let mut text = String::new();
         self.append_own(&mut text, key)?;
         Ok(text)
     }
 
     /// Lengths, words, groups and prefixes have streams of their own.
-    fn stream(key: PromptKey, purpose: u64, session: u64, draw: u32) -> Stream {
+    fn stream(key: PromptKey<'_>, purpose: u64, session: u64, draw: u32) -> Stream {
         data(Seed(key.seed.0 ^ purpose), key.variable, session, draw)
     }
 
-    fn append_own(&self, text: &mut String, key: PromptKey) -> Result<(), String> {
-        let own = self.own_tokens(key).saturating_sub(self.overhead_tokens.into());
-        self.append(text, own.max(1), &mut Self::stream(key, 0x7_0000, key.session, key.draw))
+    fn append_own(&self, text: &mut String, key: PromptKey<'_>) -> Result<(), String> {
+        let mut own = self.own_tokens(key).saturating_sub(self.overhead_tokens.into()).max(1);
+        let entry = key.entry.filter(|_| self.tokens == PromptTokens::Trace).unwrap_or_default();
+        if let Some(recorded) = entry.text {
+            text.push_str(recorded);
+            return Ok(());
+        }
+        // Equal blocks of a trace have equal words.
+        for block in entry.blocks {
+            let tokens = own.min(BLOCK_TOKENS.into());
+            if tokens > 0 {
+                self.append(text, tokens, &mut Self::stream(key, 0xa_0000, u64::from(*block), u32::MAX))?;
+            }
+            own -= tokens;
+        }
+        match entry.blocks {
+            [] => self.append(text, own, &mut Self::stream(key, 0x7_0000, key.session, key.draw)),
+            _ => Ok(()),
+        }
     }
 
     /// Appends the words of this number of tokens: random ones, or consecutive ones of the corpus.
@@ -359,8 +409,8 @@ mod tests {
         }
     }
 
-    fn key(session: u64) -> PromptKey {
-        PromptKey { seed: Seed(7), variable: 0, session, draw: 3 }
+    fn key(session: u64) -> PromptKey<'static> {
+        PromptKey { seed: Seed(7), variable: 0, session, draw: 3, entry: None }
     }
 
     #[test]

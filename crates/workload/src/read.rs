@@ -126,7 +126,8 @@ impl Reader<'_> {
             );
         }
         let requests = traced.unwrap_or(requests);
-        let duration = match length.or_else(|| staged(&sessions)).or(count.map(|_| Nanos::MAX)) {
+        let unlimited = || count.map(|_| Nanos::MAX);
+        let duration = match length.or_else(|| staged(&sessions)).or_else(unlimited).or_else(|| replayed(&sessions)) {
             Some(duration) => duration,
             None => root.need("duration", "\"10s\"")?.parsed()?,
         };
@@ -241,6 +242,14 @@ fn staged(sessions: &Sessions) -> Option<Nanos> {
         Sessions::Closed(closed) => closed.population().map(Population::duration),
         Sessions::Replay(_) => None,
         Sessions::Scenarios(scenarios) => Some(scenarios.end()),
+    }
+}
+
+/// The time that a replay takes, if it has one.
+fn replayed(sessions: &Sessions) -> Option<Nanos> {
+    match sessions {
+        Sessions::Replay(replay) => replay.length(),
+        _ => None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::threshold::Bound;
 use offered_base::InvalidValue;
 use offered_base::time::Nanos;
 pub use offered_schedule::flow::OnFailure;
+use offered_schedule::trace::TokenEntry;
 
 pub use crate::auth::{Auth, AwsAuth};
 pub use crate::draw::{Draw, data};
@@ -43,10 +44,41 @@ pub enum Source {
     Random(Draw),
     /// Texts of a drawn number of tokens.
     Prompt(Prompt),
+    /// A number of the entry of the replayed trace.
+    TraceValue(TraceValue),
     /// The messages of a chat as a JSON list: the earlier ones of the session, with the responses, and the value of this variable.
     Conversation(String),
     /// The work of the request in this unit: the number that a simulation of the workload draws for it.
     Work(Unit),
+}
+
+/// A number that the entries of a trace of a language model service have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TraceValue {
+    /// Which one.
+    pub column: TraceColumn,
+    /// Number of words in a token, above zero: of a trace with texts.
+    pub words_per_token: f64,
+}
+
+impl TraceValue {
+    /// The number of `entry`, at least 1.
+    pub fn of(self, entry: TokenEntry<'_>) -> u32 {
+        match self.column {
+            TraceColumn::Input => entry.input_tokens(self.words_per_token),
+            TraceColumn::Output => entry.output_tokens(self.words_per_token),
+        }
+    }
+}
+
+offered_base::named! {
+    /// A number that the entries of a trace have.
+    pub enum TraceColumn {
+        /// Tokens of the prompt.
+        Input = "input_tokens",
+        /// Tokens of the response.
+        Output = "output_tokens",
+    }
 }
 
 offered_base::named! {

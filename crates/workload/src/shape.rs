@@ -133,7 +133,7 @@ pub(super) const LATE: [&str; 2] = ["send", "skip"];
 pub(super) const PATTERNS: [&str; 3] = ["poisson", "constant", "poisson-fixed-count"];
 /// Modes of replay.
 pub(super) const WAYS: [&str; 3] = ["open", "sessions", "closed"];
-/// Treatments of timestamps in whole seconds.
+/// Treatments of timestamps of a coarse clock.
 pub(super) const STAMPS: [&str; 2] = ["spread", "as-recorded"];
 /// Values of `nth` other than a number.
 pub(super) const ANY_FOUND: [&str; 2] = ["last", "random"];
@@ -149,7 +149,7 @@ pub(super) static WORKLOAD: Shape = shape(
         key(
             "duration",
             Time,
-            "Test duration. Required unless requests or sessions is set. Default with stages: the length of all stages.",
+            "Test duration. Required unless requests or sessions is set. Default with stages: the length of all stages; with a replay: the length of its trace or window.",
         ),
         key(
             "requests",

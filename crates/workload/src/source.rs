@@ -126,6 +126,11 @@ impl<'a> Table<'a> {
         self.one_of(self.shape.one_of, example)
     }
 
+    /// The result, with its error as a mistake at this table.
+    pub(super) fn checked<T>(&self, result: Result<T, InvalidValue>) -> Result<T, Mistake> {
+        result.map_err(|wrong| self.mistake(wrong))
+    }
+
     /// The text of `key`, parsed, where it is given.
     pub(super) fn parsed<T: FromStr<Err = InvalidValue>>(&self, key: &str) -> Result<Option<T>, Mistake> {
         self.get(key).map(|value| value.parsed()).transpose()

@@ -11,6 +11,7 @@ mod once;
 mod replay;
 mod scenarios;
 mod thinking;
+mod token_traces;
 use crate::Policy;
 use crate::template::Template;
 use offered_distributions::Distribution;

@@ -4,11 +4,12 @@
 //! as with `ignore_eos`.
 
 use offered_base::{InvalidValue, Seed};
-use offered_schedule::{Launch, Sessions};
+use offered_schedule::trace::TokenEntry;
+use offered_schedule::{Launch, Replay, Sessions};
 
 use crate::engine::TokenCounts;
 use crate::prompt::{Prompt, PromptKey};
-use crate::script::{Draw, Per, Source, Variable};
+use crate::script::{Draw, Per, Source, TraceValue, Variable};
 use crate::template::{Name, Piece};
 use crate::{Request, Workload};
 
@@ -22,6 +23,8 @@ pub struct TokenLengths {
     requests: Vec<RequestLengths>,
     /// The visits of each scenario; of one alone without scenarios.
     visits: Vec<Visits>,
+    /// The trace with numbers of tokens.
+    trace: Option<Replay>,
 }
 
 /// What the visits of sessions are.
@@ -64,9 +67,18 @@ struct RequestLengths {
 enum Output {
     Constant(u32),
     Drawn(u16, Per, Draw),
+    Trace(TraceValue),
 }
 
 impl Workload {
+    /// The replay of a trace with numbers of tokens.
+    pub fn token_trace(&self) -> Option<&Replay> {
+        match self.sessions() {
+            Sessions::Replay(replay) if replay.trace().has_tokens() => Some(replay),
+            _ => None,
+        }
+    }
+
     /// The token counts of its requests.
     ///
     /// # Errors
@@ -89,7 +101,7 @@ impl Workload {
             Some(scenarios) => scenarios.all().iter().map(|scenario| Visits::of(&scenario.sessions)).collect(),
             None => vec![Visits::of(self.sessions())],
         };
-        Ok(TokenLengths { seed: self.seed(), requests, visits })
+        Ok(TokenLengths { seed: self.seed(), requests, visits, trace: self.token_trace().cloned() })
     }
 }
 
@@ -100,7 +112,8 @@ impl TokenLengths {
         let visits = &self.visits[(launch.session % self.visits.len() as u64) as usize];
         let turn = |step: u32| {
             let launch = Launch { step, ..launch };
-            lengths.turn(self.seed, launch.session, |per| visits.draw_index(per, launch))
+            let entry = self.trace.as_ref().and_then(|replay| replay.tokens(launch.session, step));
+            lengths.turn(self.seed, launch.session, entry, |per| visits.draw_index(per, launch))
         };
         let mut tokens = turn(launch.step);
         if lengths.grows {
@@ -136,6 +149,7 @@ impl RequestLengths {
                     Source::Random(draw) if ends_with_key(text) => {
                         output = Some(Output::Drawn(number, variable.per, draw.clone()));
                     }
+                    Source::TraceValue(value) if ends_with_key(text) => output = Some(Output::Trace(*value)),
                     Source::Constant(Ok(value)) if ends_with_key(text) => {
                         output = value.trim().parse().ok().map(Output::Constant);
                     }
@@ -155,15 +169,22 @@ impl RequestLengths {
     }
 
     /// The tokens of one turn, without earlier ones; its shared prefix counts as repeated.
-    fn turn(&self, seed: Seed, session: u64, draw_index: impl Fn(Per) -> u32) -> TokenCounts {
+    fn turn(
+        &self,
+        seed: Seed,
+        session: u64,
+        entry: Option<TokenEntry<'_>>,
+        draw_index: impl Fn(Per) -> u32,
+    ) -> TokenCounts {
         let mut tokens = TokenCounts::default();
         for (variable, per, prompt) in &self.prompts {
-            let key = PromptKey { seed, variable: *variable, session, draw: draw_index(*per) };
+            let key = PromptKey { seed, variable: *variable, session, draw: draw_index(*per), entry };
             tokens.prompt += u32::try_from(prompt.tokens(key)).unwrap_or(u32::MAX);
-            tokens.repeated += prompt.prefix.map_or(0, |prefix| prefix.tokens);
+            tokens.repeated += prompt.repeated_tokens(key);
         }
         tokens.output = match &self.output {
             Output::Constant(output) => *output,
+            Output::Trace(value) => entry.map_or(1, |entry| value.of(entry)),
             Output::Drawn(variable, per, draw) => {
                 draw.text(seed, *variable, session, draw_index(*per)).parse().map_or(0.0, f64::round) as u32
             }

@@ -5,7 +5,7 @@ use crate::catalogue::OneOf;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::Nanos;
 use offered_distributions::Distribution;
-use offered_schedule::trace::Replay;
+use offered_schedule::replay::Replay;
 
 /// The work of each request of a workload: a function of (seed, session, step).
 #[derive(Clone, Debug)]

@@ -17,14 +17,14 @@ use std::fmt::{self, Write};
 
 use self::pairs::{Pair, Pairs, list, pairs, section, template};
 use super::observe::DEFAULT_INTERVAL;
-use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, Variable};
+use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, TraceValue, Variable};
 use super::{
     Draft, Generator, Goodput, Group, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
 };
 use crate::Template;
 use crate::engine::Engine;
 use crate::policy::Policy;
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, PromptTokens};
 use crate::threshold::Threshold;
 use crate::toml_text::{toml_key, toml_text};
 use offered_base::time::{Nanos, written_number};
@@ -75,8 +75,8 @@ impl fmt::Display for Workload {
             let variables: Vec<Pair> = self.0.variables.iter().map(|v| (toml_key(&v.name), variable(v))).collect();
             section(&mut text, "[variables]", &variables);
         }
-        // The requests of a replay are those of its trace.
-        if !matches!(self.0.sessions, Sessions::Replay(_)) {
+        // The requests of a replay are those of its trace, if that has any.
+        if !matches!(&self.0.sessions, Sessions::Replay(replay) if replay.trace().has_requests()) {
             for request in &self.0.requests {
                 let named =
                     self.target_of(request).filter(|_| request.target > 0 && request.absolute_origin().is_none());
@@ -204,6 +204,9 @@ fn variable(variable: &Variable) -> String {
         (Source::Sequence(first), None) => (keys.raw("sequence", first), Per::Request),
         (Source::Random(draw), None) => (drawn(keys, "random", draw), Per::Session),
         (Source::Prompt(prompt), None) => (of_prompt(keys, prompt), Per::Request),
+        (Source::TraceValue(TraceValue { column, words_per_token }), None) => {
+            (words_per_token_key(keys.text("trace_value", column), *words_per_token), Per::Request)
+        }
         (Source::Conversation(user), None) => (keys.text("conversation", user), Per::Request),
         (Source::Work(unit), None) => (keys.text("work", unit), Per::Request),
     };
@@ -229,14 +232,21 @@ fn rows(keys: Pairs, feeder: &Feeder) -> Pairs {
 }
 
 fn of_prompt(keys: Pairs, prompt: &Prompt) -> Pairs {
-    let keys = drawn(keys, "prompt", &prompt.tokens).maybe(prompt.prefix, |keys, prefix| {
+    let keys = match &prompt.tokens {
+        PromptTokens::Drawn(draw) => drawn(keys, "prompt", draw),
+        PromptTokens::Trace => keys.text("prompt", PromptTokens::TRACE),
+    };
+    let keys = keys.maybe(prompt.prefix, |keys, prefix| {
         let own = Pairs::default().raw("tokens", prefix.tokens);
         keys.raw("prefix", own.when(prefix.groups != 1, |own| own.raw("groups", prefix.groups)).table())
     });
     let keys = keys.maybe(prompt.corpus.as_ref(), |keys, corpus| keys.text("corpus", &corpus.file));
-    let words = prompt.words_per_token;
-    let keys = keys.when(words != 1.0, |keys| keys.raw("words_per_token", written_number(words)));
+    let keys = words_per_token_key(keys, prompt.words_per_token);
     keys.when(prompt.overhead_tokens > 0, |keys| keys.raw("overhead_tokens", prompt.overhead_tokens))
+}
+
+fn words_per_token_key(keys: Pairs, words: f64) -> Pairs {
+    keys.when(words != 1.0, |keys| keys.raw("words_per_token", written_number(words)))
 }
 
 fn drawn(keys: Pairs, key: &str, draw: &Draw) -> Pairs {
@@ -251,6 +261,7 @@ fn drawn(keys: Pairs, key: &str, draw: &Draw) -> Pairs {
     };
     keys.maybe(distribution, |keys, distribution| keys.text(key, distribution))
         .when(draw.decimals > 0, |keys| keys.raw("decimals", draw.decimals))
+        .maybe(draw.min, |keys, min| keys.raw("min", written_number(min)))
 }
 
 #[cfg(test)]

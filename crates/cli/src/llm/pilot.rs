@@ -12,8 +12,7 @@ use crate::failure::Failure;
 use crate::input_file;
 use crate::output::status;
 
-/// Number of requests that measure lengths, and the distributions of their lengths.
-const REQUESTS: u64 = 4;
+/// The distributions of the lengths of requests that measure them.
 const WORDS: &str = "uniform:16..512";
 const TOKENS: &str = "constant:1";
 
@@ -50,7 +49,7 @@ pub(super) fn model(draft: &Draft) -> Result<Option<String>, Failure> {
 
 /// How the server counts the tokens of prompts; `None` if the requests failed, as those of the run will.
 pub(super) fn lengths(draft: &Draft) -> Result<Option<Lengths>, Failure> {
-    let Pilot { events, failure, .. } = Pilot::run(draft.pilot(WORDS, TOKENS), REQUESTS)?;
+    let Pilot { events, failure, .. } = Pilot::run(draft.pilot(WORDS, TOKENS), draft.pilot_requests())?;
     let counted = |event: &Event| {
         let stream = event.stream.as_ref()?;
         Some((stream.tokens_intended? as f64, stream.tokens_in? as f64))

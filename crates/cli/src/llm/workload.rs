@@ -1,16 +1,19 @@
 //! The workload that the flags describe.
 
-use offered_base::Rate;
+use offered_base::{Nanos, Rate, count};
 use offered_distributions::Distribution;
-use offered_workload::Url;
+use offered_workload::{Url, token_trace};
 use serde_json::{Value, json};
-use toml_edit::{InlineTable, value};
+use toml_edit::{Array, InlineTable, value};
 
 use super::Args;
 use crate::failure::Failure;
+use crate::input_file;
 
 /// A response may wait long in the queue of a server.
 const RESPONSE_TIMEOUT: &str = "10m";
+/// From a response to the next request of a conversation.
+const THINK: &str = "exponential:10s";
 /// A model name that no server has.
 const UNKNOWN_MODEL: &str = "model";
 
@@ -35,9 +38,48 @@ impl Lengths {
     }
 }
 
+/// A trace that is replayed.
+pub(super) struct Trace {
+    file: String,
+    requests: usize,
+    sessions: usize,
+    /// Whether it has conversations: texts, and no times.
+    has_texts: bool,
+    /// The time of the last request.
+    length: Nanos,
+}
+
+impl Trace {
+    fn read(file: &str) -> Result<Self, Failure> {
+        let bytes = input_file::beside(None)(file)
+            .map_err(|why| Failure::input(format!("--trace: cannot read {file}: {why}")))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| Failure::input(format!("--trace: {file} is not a text (UTF-8)")))?;
+        let unknown = || Failure::input(format!("--trace: {file} is not a trace of tokens; {}", token_trace::FORMATS));
+        let trace = token_trace::parse(&text, file).ok_or_else(unknown)??;
+        let (requests, sessions, has_texts) = (trace.len(), trace.sessions(), trace.has_texts());
+        Ok(Self { file: file.to_owned(), requests, sessions, has_texts, length: trace.length() })
+    }
+
+    /// What it has, as a message.
+    pub(super) fn about(&self) -> String {
+        let requests = count(self.requests as u64);
+        match self.has_texts {
+            true => format!("{}: {requests} prompts in {} conversations", self.file, count(self.sessions as u64)),
+            false => format!("{}: {requests} requests in {}", self.file, self.length),
+        }
+    }
+
+    /// Requests of a conversation.
+    fn mean_turns(&self) -> f64 {
+        self.requests as f64 / self.sessions as f64
+    }
+}
+
 /// A workload in progress.
 pub(super) struct Draft<'a> {
     args: &'a Args,
+    pub(super) trace: Option<Trace>,
     /// Scheme and host, without a path.
     origin: String,
     /// The path of the API, such as `/v1`.
@@ -58,8 +100,25 @@ impl<'a> Draft<'a> {
             let (tokens, groups) = text.split_once(',').unwrap_or((text, "1"));
             Ok::<_, Failure>((tokens.trim().parse().map_err(|_| wrong())?, groups.trim().parse().map_err(|_| wrong())?))
         });
+        let trace = args.trace.as_ref().map(|file| Trace::read(&file.display().to_string())).transpose()?;
+        let has_texts = trace.as_ref().is_some_and(|trace| trace.has_texts);
+        if has_texts && args.corpus.is_some() {
+            return Err(Failure::input("--corpus: the prompts of this trace have their own texts; remove it"));
+        }
+        if has_texts && args.rate.is_none() && args.closed.is_none() {
+            return Err(Failure::input("--trace: conversations have no times; add --rate RATE or --closed USERS"));
+        }
+        if args.think.is_some() && args.turns.is_none() && !(has_texts && args.rate.is_some()) {
+            return Err(Failure::input(
+                "--think is for conversations: add --turns N, or --trace with conversations and --rate",
+            ));
+        }
+        if args.burstiness.is_some() && args.rate.is_none() {
+            return Err(Failure::input("--burstiness goes with --rate"));
+        }
         Ok(Self {
             args,
+            trace,
             origin: Url { path: "/".to_owned(), ..url.clone() }.to_string(),
             base: if path.is_empty() { "/v1".to_owned() } else { path.to_owned() },
             model: args.model.clone().unwrap_or_else(|| UNKNOWN_MODEL.to_owned()),
@@ -77,9 +136,11 @@ impl<'a> Draft<'a> {
         if let Some(time) = skip_first {
             top += &format!("skip_first = \"{time}\"\n");
         }
-        let arrivals = match (rate, closed) {
-            (Some(rate), _) => open(*rate, *burstiness, self.args.turns, &self.args.think)?,
-            (None, users) => format!("closed = {{ users = {} }}", users.unwrap_or(1)),
+        let think = self.args.think.as_deref().unwrap_or(THINK);
+        let arrivals = match (&self.trace, rate, closed) {
+            (Some(trace), ..) => format!("replay = {}", self.replay(trace, think)?),
+            (None, Some(rate), _) => open(*rate, *burstiness, self.args.turns, think)?,
+            (None, None, users) => format!("closed = {{ users = {} }}", users.unwrap_or(1)),
         };
         let limits = [("ttft", self.args.ttft), ("tpot", self.args.tpot), ("response", self.args.response)];
         let limits: String =
@@ -87,13 +148,68 @@ impl<'a> Draft<'a> {
         let goodput = if limits.is_empty() { limits } else { format!("\n[goodput]\n{limits}") };
         Ok(format!(
             "{top}\n[arrivals]\n{arrivals}\n{}{goodput}",
-            self.requests(&self.input, &self.output, self.args.turns.is_some())
+            self.requests(self.prompt(), self.trace.is_none().then_some(&*self.output), self.is_conversation())
         ))
     }
 
-    /// The workload of a pilot: `sessions` users who send one request each, with these lengths.
+    /// Whether each prompt holds the earlier turns.
+    fn is_conversation(&self) -> bool {
+        let has_texts = self.trace.as_ref().is_some_and(|trace| trace.has_texts);
+        self.args.turns.is_some() || (has_texts && self.args.rate.is_some() && !self.args.completions)
+    }
+
+    /// The table of `arrivals.replay`.
+    fn replay(&self, trace: &Trace, think: &str) -> Result<String, Failure> {
+        let Args { rate, closed, burstiness, speed, window, .. } = self.args;
+        let mut replay = InlineTable::from_iter([("trace", trace.file.as_str())]);
+        if let Some(window) = window {
+            let (from, to) = window
+                .split_once(',')
+                .ok_or_else(|| Failure::input("--window: write two times of the trace, such as 10m,20m"))?;
+            replay.insert("window", Array::from_iter([from.trim(), to.trim()]).into());
+        }
+        if let Some(speed) = speed {
+            replay.insert("speed", (*speed).into());
+        }
+        if let Some(users) = closed {
+            replay.insert("as", "closed".into());
+            replay.insert("users", i64::try_from(*users).unwrap_or(i64::MAX).into());
+        }
+        let mut text = replay.to_string();
+        if let Some(rate) = rate {
+            let (rate, way) = match self.is_conversation() {
+                true => {
+                    let think: Distribution = think.parse()?;
+                    (per_session(*rate, trace.mean_turns())?, format!(", as = \"sessions\", think = {think}"))
+                }
+                false => (*rate, String::new()),
+            };
+            let more = format!(", rate = \"{rate}\"{}{way} }}", process(*burstiness)?);
+            text = text.trim_end().trim_end_matches('}').trim_end().to_owned() + &more;
+        }
+        Ok(text)
+    }
+
+    /// The value of the key `prompt`.
+    fn prompt(&self) -> &str {
+        if self.trace.is_some() { "trace" } else { &self.input }
+    }
+
+    /// The workload of a pilot: users who send one request each, with these lengths; of a trace with texts, its first ones.
     pub(super) fn pilot(&self, input: &str, output: &str) -> String {
-        format!("duration = \"1s\"\n\n[arrivals]\nclosed = {{ users = 1 }}\n{}", self.requests(input, output, false))
+        let texts = self.trace.as_ref().filter(|trace| trace.has_texts);
+        let (arrivals, input) = match texts {
+            Some(trace) => (format!("replay = {{ trace = {}, rate = \"1/s\" }}", value(&trace.file)), "trace"),
+            None => ("closed = { users = 1 }".to_owned(), input),
+        };
+        format!("duration = \"1s\"\n\n[arrivals]\n{arrivals}\n{}", self.requests(input, Some(output), false))
+    }
+
+    /// Number of requests of a pilot.
+    pub(super) fn pilot_requests(&self) -> u64 {
+        // Real texts differ more in words per token than random ones.
+        let texts = self.trace.as_ref().filter(|trace| trace.has_texts);
+        texts.map_or(4, |trace| 16.min(trace.requests as u64))
     }
 
     /// The workload that asks for the models.
@@ -114,7 +230,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Target, variables and request.
-    fn requests(&self, input: &str, output: &str, is_conversation: bool) -> String {
+    fn requests(&self, input: &str, output: Option<&str>, is_conversation: bool) -> String {
         let mut prompt = InlineTable::from_iter([("prompt", input)]);
         if let Some((tokens, groups)) = self.prefix {
             let prefix = [("tokens", i64::from(tokens)), ("groups", i64::from(groups))];
@@ -133,7 +249,18 @@ impl<'a> Draft<'a> {
         if is_conversation {
             text += "messages = { conversation = \"prompt\" }\n";
         }
-        text += &format!("answer = {{ random = {}, per = \"request\" }}\n", value(output));
+        let answer = match output {
+            Some(output) => format!("random = {}, min = 1, per = \"request\"", value(output)),
+            None => {
+                let words = self.lengths.words_per_token;
+                let scaled = self.trace.as_ref().is_some_and(|trace| trace.has_texts) && words != 1.0;
+                format!(
+                    "trace_value = \"output_tokens\"{}",
+                    if scaled { format!(", words_per_token = {words}") } else { String::new() }
+                )
+            }
+        };
+        text += &format!("answer = {{ {answer} }}\n");
         text +=
             &format!("\n[[request]]\nname = {}\n", value(path.rsplit_once("/v1/").map_or(&*path, |(_, name)| name)));
         text += &format!("post = {}\nheaders = {{ Content-Type = \"application/json\" }}\n", value(path));
@@ -166,22 +293,32 @@ impl<'a> Draft<'a> {
 
 /// Open arrivals of requests; with `turns`, of conversations with this mean number of requests.
 fn open(rate: Rate, burstiness: Option<f64>, turns: Option<f64>, think: &str) -> Result<String, Failure> {
-    let process = match burstiness {
-        None => String::new(),
-        Some(shape) if shape > 0.0 && shape.is_finite() => {
-            // The CoV of gamma-distributed gaps is one over the root of their shape.
-            format!(", process = {{ gamma = {} }}", value(1.0 / shape.sqrt()))
-        }
-        Some(_) => return Err(Failure::input("--burstiness must be above zero; 1 is Poisson")),
-    };
+    let process = process(burstiness)?;
     let Some(turns) = turns else { return Ok(format!("open = {{ rate = \"{rate}\"{process} }}")) };
     if !(turns >= 1.0 && turns.is_finite()) {
         return Err(Failure::input("--turns must be at least 1"));
     }
-    let sessions = Rate::from_per_sec(rate.per_sec() / turns)?;
+    let sessions = per_session(rate, turns)?;
     let think: Distribution = think.parse()?;
     let stay = value(1.0 - 1.0 / turns);
     Ok(format!("partly_open = {{ rate = \"{sessions}\"{process}, stay = {stay}, think = {think} }}"))
+}
+
+/// The rate of sessions of `turns` requests on average.
+fn per_session(rate: Rate, turns: f64) -> Result<Rate, Failure> {
+    Ok(Rate::from_per_sec(rate.per_sec() / turns)?)
+}
+
+/// The key `process` after others, for gamma-distributed gaps of this shape.
+fn process(burstiness: Option<f64>) -> Result<String, Failure> {
+    match burstiness {
+        None => Ok(String::new()),
+        // The CoV of gamma-distributed gaps is one over the root of their shape.
+        Some(shape) if shape > 0.0 && shape.is_finite() => {
+            Ok(format!(", process = {{ gamma = {} }}", value(1.0 / shape.sqrt())))
+        }
+        Some(_) => Err(Failure::input("--burstiness must be above zero; 1 is Poisson")),
+    }
 }
 
 /// A distribution of numbers; a plain number is constant.
@@ -203,16 +340,22 @@ mod tests {
         args: Args,
     }
 
+    const AZURE: &str =
+        "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.97,480,10\n2023-11-16 18:17:04.03,318,8\n";
+    const CHATS: &str = "[{\"conversations\": [{\"from\": \"human\", \"value\": \"a b\"}, {\"from\": \"gpt\", \"value\": \"c\"}, \
+        {\"from\": \"human\", \"value\": \"d\"}, {\"from\": \"gpt\", \"value\": \"e\"}]}]";
+
     fn workload(flags: &str) -> Result<Workload, String> {
+        let files =
+            |name: &str| -> Result<Vec<u8>, String> { Ok(std::fs::read(name).unwrap_or_else(|_| b"a b".to_vec())) };
         let line = ["llm", "http://h:8000"].into_iter().chain(flags.split_whitespace());
         let args = Line::try_parse_from(line).map_err(|error| error.to_string())?.args;
         let draft = Draft::new(&args, &args.url.parse().unwrap()).map_err(|failure| failure.message().to_owned())?;
         let text = draft.text().map_err(|failure| failure.message().to_owned())?;
         for text in [draft.models(), draft.pilot("uniform:1..9", "constant:1")] {
-            Workload::parse(&text, "pilot.toml", &|_| Ok(b"a b".to_vec()))
-                .unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
+            Workload::parse(&text, "pilot.toml", &files).unwrap_or_else(|mistake| panic!("{mistake}\n{text}"));
         }
-        Workload::parse(&text, "llm.toml", &|_| Ok(b"a b".to_vec())).map_err(|mistake| format!("{mistake}\n{text}"))
+        Workload::parse(&text, "llm.toml", &files).map_err(|mistake| format!("{mistake}\n{text}"))
     }
 
     /// The body of its request.
@@ -267,6 +410,49 @@ mod tests {
             ("--rate 5/s --input soon:5", "not a distribution of numbers"),
         ] {
             assert!(workload(flags).unwrap_err().contains(message), "{flags}");
+        }
+    }
+
+    #[test]
+    fn a_trace_gives_times_and_lengths() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (azure, chats) = (file("azure.csv", AZURE), file("chats.json", CHATS));
+        let wrong = file("page.html", "<html>");
+        let replayed = workload(&format!("--trace {azure} --window 0s,1s --speed 2")).unwrap();
+        let text = replayed.to_string();
+        for part in ["window = [\"0s\", \"1s\"]", "speed = 2", "prompt = \"trace\"", "trace_value = \"output_tokens\""]
+        {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(body(&replayed).contains("\"content\":\"{{prompt}}\""));
+        let drawn = workload(&format!("--trace {azure} --rate 5/s --burstiness 0.25")).unwrap().to_string();
+        assert!(drawn.contains("rate = \"5/s\"") && drawn.contains("scv = 4"), "{drawn}");
+        let closed = workload(&format!("--trace {azure} --closed 3")).unwrap().to_string();
+        assert!(closed.contains("as = \"closed\"") && closed.contains("users = 3"), "{closed}");
+        let talk = workload(&format!("--trace {chats} --rate 4/s --think constant:1s")).unwrap();
+        for part in ["as = \"sessions\"", "rate = \"2/s\"", "constant = \"1s\"", "conversation = \"prompt\""] {
+            assert!(talk.to_string().contains(part), "{part}\n{talk}");
+        }
+        let single = workload(&format!("--trace {chats} --rate 4/s --completions")).unwrap().to_string();
+        assert!(single.contains("rate = \"4/s\"") && !single.contains("conversation"), "{single}");
+        for (flags, message) in [
+            (format!("--trace {wrong}"), "is not a trace of tokens; expected"),
+            ("--trace none.csv".to_owned(), "cannot read none.csv"),
+            (format!("--trace {chats}"), "conversations have no times; add --rate"),
+            (format!("--trace {chats} --rate 1/s --corpus {azure}"), "have their own texts"),
+            (format!("--trace {azure} --window 5s"), "two times of the trace"),
+            (format!("--trace {azure} --input 5"), "cannot be used with"),
+            (format!("--trace {azure} --rate 5/s --speed 2"), "cannot be used with"),
+            (format!("--trace {azure} --think constant:1s"), "--think is for conversations"),
+            (format!("--trace {azure} --burstiness 0.5"), "--burstiness goes with --rate"),
+        ] {
+            let mistake = workload(&flags).unwrap_err();
+            assert!(mistake.contains(message), "{flags}: {mistake}");
         }
     }
 

@@ -14,6 +14,7 @@ use jiff::fmt::strtime;
 use offered_base::{Nanos, Seed, Stream};
 use offered_events::RunId;
 use offered_io::unix_now;
+use offered_schedule::Replay;
 use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
 use offered_workload::script::{AtEnd, Extraction, Feeder, Order, Per, Source, Variable, data};
@@ -40,6 +41,8 @@ pub(super) struct Values {
     calls: AtomicU16,
     /// The work of each request, where it is known.
     works: Works,
+    /// The replay of a trace with numbers of tokens.
+    trace: Option<Replay>,
     /// The ID of the run.
     run: RunId,
     /// The slot of each extracted value, by name.
@@ -161,6 +164,7 @@ impl Values {
             composed: HashMap::new(),
             calls: AtomicU16::new(0),
             works: workload.works(),
+            trace: workload.token_trace().cloned(),
             slots,
         };
         let texts = (0u16..).zip(&values.variables).filter_map(|(number, variable)| match &variable.source {
@@ -405,6 +409,10 @@ impl Values {
             Source::Prompt(prompt) => {
                 let key = self.prompt_key(number, *per, context);
                 Cow::Owned(prompt.text(key).map_err(MissingValue::Value)?)
+            }
+            Source::TraceValue(value) => {
+                let none = || MissingValue::Value(format!("{name} has no value (the trace has no entry)"));
+                Cow::Owned(value.of(self.entry(context).ok_or_else(none)?).to_string())
             }
             Source::Conversation(user) => {
                 let before = state.and_then(|state| state.conversations.get(&number));

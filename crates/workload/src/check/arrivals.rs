@@ -5,8 +5,8 @@ use crate::Draft;
 use offered_base::InvalidValue;
 use offered_base::time::Nanos;
 use offered_schedule::arrivals::Process;
+use offered_schedule::replay::ReplayMode;
 use offered_schedule::thinking::Thinking;
-use offered_schedule::trace::ReplayMode;
 use offered_schedule::{Count, Opening, Sessions};
 
 /// Checks that the count fits the sessions, and that the schedule ends.

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::oauth2::check_oauth2;
 use crate::defaults::statuses;
+use crate::prompt::{Prompt, PromptTokens, check_words_per_token};
 use crate::request::check_path;
 use crate::script::{
     AtEnd, Auth, Content, CsvFormat, Draw, Extraction, Feeder, Find, Objects, Order, Part, Per, Sizes, Source, Test,
-    TextCondition, Variable, Which,
+    TextCondition, TraceValue, Variable, Which,
 };
 use crate::template::{ALWAYS, is_name};
 use offered_base::InvalidValue;
@@ -25,7 +26,10 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
         (Source::Constant(Err(_)), None) => Err(InvalidValue::new("a constant has a value")),
         (Source::Feeder(feeder), None) => check_feeder(feeder),
         (Source::Random(draw), None) => check_draw(draw),
-        (Source::Prompt(prompt), None) => check_draw(&prompt.tokens).and(prompt.check()),
+        (Source::Prompt(prompt), None) => check_prompt(prompt, *per),
+        (Source::TraceValue(TraceValue { words_per_token, .. }), None) => {
+            check_words_per_token(*words_per_token).and(check_per_request(*per))
+        }
         (Source::Conversation(_), None) if *per == Per::Request => Ok(()),
         (Source::Conversation(_), None) => Err(InvalidValue::new("each request has its own messages; remove `per`")),
         (Source::Work(_), None) if *per == Per::Request => Ok(()),
@@ -48,11 +52,34 @@ fn check_feeder(Feeder { file, order, at_end, columns, format, .. }: &Feeder) ->
     Ok(())
 }
 
-fn check_draw(Draw { distribution, shift, decimals }: &Draw) -> Result<(), InvalidValue> {
+fn check_prompt(prompt: &Prompt, per: Per) -> Result<(), InvalidValue> {
+    prompt.check()?;
+    match &prompt.tokens {
+        PromptTokens::Drawn(draw) => check_draw(draw),
+        PromptTokens::Trace if prompt.prefix.is_some() => {
+            Err(InvalidValue::new("the trace says which prompts share their beginning; remove `prefix`"))
+        }
+        PromptTokens::Trace => check_per_request(per),
+    }
+}
+
+/// Checks the scope of a value that each entry of a trace has.
+fn check_per_request(per: Per) -> Result<(), InvalidValue> {
+    if per == Per::Request {
+        Ok(())
+    } else {
+        Err(InvalidValue::new("each request has its own entry of the trace; remove `per`"))
+    }
+}
+
+fn check_draw(Draw { distribution, shift, decimals, min }: &Draw) -> Result<(), InvalidValue> {
     // Only a uniform distribution may begin below zero; it is stored as one from zero, and shifted.
     let moved = *shift < 0.0 && shift.is_finite() && matches!(distribution.shape(), Shape::Uniform(0.0, _));
     if distribution.of_numbers().is_none() || (*shift != 0.0 && !moved) {
         return Err(InvalidValue::new("needs a distribution of plain numbers, without a unit of time"));
+    }
+    if min.is_some_and(|min| !min.is_finite()) {
+        return Err(InvalidValue::new("min must be a finite number"));
     }
     if *decimals > 9 {
         return Err(InvalidValue::new(format!("{decimals} digits after the point are too many; write up to 9")));

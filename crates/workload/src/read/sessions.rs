@@ -4,12 +4,14 @@ use super::{Reader, choice, small};
 use crate::Request;
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
+use crate::token_trace;
 use offered_base::random::Seed;
-use offered_base::time::{Nanos, per_second};
+use offered_base::time::{Instant, Nanos, per_second};
 use offered_distributions::Distribution;
 use offered_schedule::arrivals::{Batch, Modulation, Process, Profile, Schedule};
 use offered_schedule::flow::Flows;
-use offered_schedule::trace::{Replay, ReplayMode, Trace};
+use offered_schedule::replay::{Part, Replay, ReplayMode};
+use offered_schedule::trace::{HEADER, Trace};
 use offered_schedule::{Closed, Length, Opening, Pace, Population, Sessions, Stage, Start, Visitor};
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ impl Reader<'_> {
         let sessions = match model {
             "replay" => {
                 let (replay, requests) = self.replay(&value, seed)?;
-                return Ok((Sessions::Replay(replay), Some(requests)));
+                return Ok((Sessions::Replay(replay), requests));
             }
             "open" => Sessions::Open(self.schedule(&value.table(&shape::OPEN)?)?),
             "closed" => {
@@ -71,12 +73,15 @@ impl Reader<'_> {
         Ok((sessions, None))
     }
 
-    fn replay(&self, value: &Value<'_>, seed: Seed) -> Result<(Replay, Vec<Request>), Mistake> {
+    fn replay(&self, value: &Value<'_>, seed: Seed) -> Result<(Replay, Option<Vec<Request>>), Mistake> {
         let table = value.table(&shape::REPLAY)?;
         let name = table.need("trace", "\"day.trace\"")?;
-        let file = name.text()?;
-        let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
-        let (mut trace, requests) = name.checked(Trace::parse(&text, file))?;
+        let (mut trace, requests) = self.trace(&name)?;
+        let window = table.get("window").map(|value| window(&value)).transpose()?;
+        let continues = window.is_some_and(|(_, to)| to <= trace.length());
+        if let (Some(value), Some((from, to))) = (table.get("window"), window) {
+            trace = value.checked(trace.cut(Instant::ZERO + from, Instant::ZERO + to))?;
+        }
         let speed = table.get("speed");
         let way = table.get("as").map_or(Ok("open"), |value| match value.text()? {
             "open" => Ok("open"),
@@ -102,12 +107,66 @@ impl Reader<'_> {
                 None => ReplayMode::Open,
             },
         };
-        if spread(table.get("timestamps"), &trace)? {
-            trace.spread(seed);
+        if let (ReplayMode::Sessions { .. }, true, false) = (&way, trace.has_tokens(), trace.has_sessions()) {
+            return Err(table.mistake("the entries of the trace have no sessions; remove `as`"));
+        }
+        let schedule = self.replay_rate(&table, &trace, &way)?;
+        match &schedule {
+            Some(schedule) => {
+                let is_by_session = matches!(way, ReplayMode::Sessions { .. });
+                trace = table.checked(trace.at(schedule, seed, is_by_session))?;
+            }
+            None if spread(table.get("timestamps"), &trace)? => trace.spread(seed),
+            None => {}
         }
         let factor = speed.as_ref().map_or(Ok(1.0), Value::number)?;
         let replay = speed.as_ref().unwrap_or(value).checked(Replay::new(Arc::new(trace), factor, way))?;
-        Ok((replay, requests.into_iter().map(|(method, path)| Request::of_trace(method, &path)).collect()))
+        let requests =
+            requests.map(|all| all.into_iter().map(|(method, path)| Request::of_trace(method, &path)).collect());
+        Ok((replay.made_by(Part { window, continues, schedule }), requests))
+    }
+
+    /// The trace in a file, and its requests if it has any.
+    fn trace(&self, name: &Value<'_>) -> Result<(Trace, Option<Vec<(String, String)>>), Mistake> {
+        let file = name.text()?;
+        let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
+        if let Some(trace) = token_trace::parse(&text, file) {
+            return Ok((name.checked(trace)?, None));
+        }
+        if !text.starts_with(HEADER) {
+            return Err(name.mistake(format!("{file}:1: not a trace; {}", token_trace::FORMATS)));
+        }
+        let (trace, requests) = name.checked(Trace::parse(&text, file))?;
+        Ok((trace, Some(requests)))
+    }
+
+    /// The arrivals of a replay that does not use the recorded times.
+    fn replay_rate(&self, table: &Table<'_>, trace: &Trace, way: &ReplayMode) -> Result<Option<Schedule>, Mistake> {
+        let Some(rate) = table.get("rate") else {
+            if let Some(lone) = ["process", "batch"].iter().find_map(|key| table.get(key)) {
+                return Err(lone.mistake("goes with rate"));
+            }
+            if trace.has_times() || matches!(way, ReplayMode::Closed(_)) {
+                return Ok(None);
+            }
+            return Err(table.mistake("the trace has no times; write for example rate = \"1/s\""));
+        };
+        if let Some(other) = ["speed", "timestamps"].iter().find_map(|key| table.get(key)) {
+            return Err(other.mistake("the times are those of `rate`; remove one of the two keys"));
+        }
+        if matches!(way, ReplayMode::Closed(_)) {
+            return Err(rate.mistake("closed users have no rate; remove one of the two"));
+        }
+        if !trace.has_times() && *way == (ReplayMode::Sessions { think: None }) {
+            return Err(table.mistake(
+                "the trace has no times, so its sessions need think times; write for example think = { exponential = \"10s\" }",
+            ));
+        }
+        let schedule = self.schedule(table)?;
+        if *schedule.process() == Process::FixedCount {
+            return Err(table.mistake("the number of requests is that of the trace; write another process"));
+        }
+        Ok(Some(schedule))
     }
 
     fn users(&self, table: &Table<'_>) -> Result<Closed, Mistake> {
@@ -234,13 +293,23 @@ fn pace(value: &Value<'_>) -> Result<Pace, Mistake> {
     Ok(if kind == "visit" { Pace::Visits(inner.parsed()?) } else { Pace::Requests(inner.parsed()?) })
 }
 
-/// Whether the requests of each second are spread over it; the default is true for a `trace` with whole seconds.
+/// `window = ["10m", "20m"]`.
+fn window(value: &Value<'_>) -> Result<(Nanos, Nanos), Mistake> {
+    let [from, to] = value.pair("two times, such as [\"10m\", \"20m\"]")?;
+    let (from, to) = (from.parsed()?, to.parsed()?);
+    if from < to { Ok((from, to)) } else { Err(value.mistake("must end after it begins")) }
+}
+
+/// Whether the requests of each tick of a coarse clock are spread over it; the default is true for a `trace` with such a clock.
 fn spread(said: Option<Value<'_>>, trace: &Trace) -> Result<bool, Mistake> {
-    let Some(said) = said else { return Ok(trace.has_whole_seconds()) };
+    let has_tick = trace.tick().is_some();
+    let Some(said) = said else { return Ok(has_tick) };
     match said.text()? {
         "as-recorded" => Ok(false),
-        "spread" if trace.has_whole_seconds() => Ok(true),
-        "spread" => Err(said.mistake("the timestamps of the trace are not whole seconds; remove this key")),
+        "spread" if has_tick => Ok(true),
+        "spread" => Err(said.mistake(
+            "the timestamps of the trace are not whole seconds, nor those of another coarse clock; remove this key",
+        )),
         other => Err(choice(&said, other, &shape::STAMPS)),
     }
 }

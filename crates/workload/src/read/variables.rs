@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::{Reader, small};
 use crate::check::parts::check_variable;
-use crate::prompt::{Corpus, Prompt, SharedPrefix};
-use crate::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Rows, Source, Variable};
+use crate::prompt::{Corpus, Prompt, PromptTokens, SharedPrefix};
+use crate::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Rows, Source, TraceValue, Variable};
 use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use offered_base::InvalidValue;
@@ -34,12 +34,15 @@ impl Reader<'_> {
         let table = value.table(&shape::VALUES)?;
         let (kind, from) = table.the_one("{ file = \"users.csv\" }")?;
         let of_file = ["order", "at_end", "columns", "separator", "quotes", "skip_lines", "ragged"];
-        let of_prompt = ["prefix", "corpus", "words_per_token", "overhead_tokens"].map(|key| (key, "prompt"));
-        let others = of_prompt.into_iter().chain([("decimals", "random")]);
+        let of_prompt = ["prefix", "corpus", "overhead_tokens"].map(|key| (key, "prompt"));
+        let others = of_prompt.into_iter().chain([("decimals", "random"), ("min", "random")]);
         for (key, with) in of_file.map(|key| (key, "file")).into_iter().chain(others) {
             if let (Some(lone), true) = (table.get(key), kind != with) {
                 return Err(lone.mistake(format!("goes with {with}")));
             }
+        }
+        if let (Some(lone), false) = (table.get("words_per_token"), ["prompt", "trace_value"].contains(&kind)) {
+            return Err(lone.mistake("goes with prompt or trace_value"));
         }
         let source = match kind {
             "env" => {
@@ -57,19 +60,31 @@ impl Reader<'_> {
             "sequence" => Source::Sequence(from.whole()?),
             "work" => Source::Work(from.named()?),
             "prompt" => Source::Prompt(self.prompt(&table, &from)?),
+            "trace_value" => {
+                Source::TraceValue(TraceValue { column: from.named()?, words_per_token: words_per_token(&table)? })
+            }
             "conversation" => Source::Conversation(from.text()?.to_owned()),
             _ => Source::Random(draw(&table, &from)?),
         };
         // Sequence numbers, work and prompts change with each request; other values, such as a user name, are the same for a whole session.
-        let usual =
-            if ["sequence", "work", "prompt", "conversation"].contains(&kind) { Per::Request } else { Per::Session };
+        let usual = if ["sequence", "work", "prompt", "trace_value", "conversation"].contains(&kind) {
+            Per::Request
+        } else {
+            Per::Session
+        };
         let per = table.named("per")?.unwrap_or(usual);
         let env = if kind == "env" { Some(from.text()?.to_owned()) } else { None };
         Ok(Variable { name, source, per, env })
     }
 
     fn prompt(&self, table: &Table<'_>, from: &Value<'_>) -> Result<Prompt, Mistake> {
-        let (distribution, shift) = from.checked(numbers(from.text()?))?;
+        let tokens = match from.text()? {
+            PromptTokens::TRACE => PromptTokens::Trace,
+            text => {
+                let (distribution, shift) = from.checked(numbers(text))?;
+                PromptTokens::Drawn(Draw { distribution, shift, decimals: 0, min: None })
+            }
+        };
         let number = |key| table.get(key).map(|value| small(&value, value.whole()?)).transpose();
         let prefix = |value: Value<'_>| {
             let own = value.table(&shape::PREFIX)?;
@@ -82,10 +97,10 @@ impl Reader<'_> {
             Ok(Corpus { words: self.text(&file).and_then(|text| Corpus::words(&text)), file })
         };
         Ok(Prompt {
-            tokens: Draw { distribution, shift, decimals: 0 },
+            tokens,
             prefix: table.get("prefix").map(prefix).transpose()?,
             corpus: table.get("corpus").map(corpus).transpose()?,
-            words_per_token: table.get("words_per_token").map_or(Ok(1.0), |value| value.number())?,
+            words_per_token: words_per_token(table)?,
             overhead_tokens: number("overhead_tokens")?.unwrap_or(0),
         })
     }
@@ -191,7 +206,12 @@ fn draw(table: &Table<'_>, value: &Value<'_>) -> Result<Draw, Mistake> {
     // A number that does not fit is rejected by the check, which has a smaller maximum.
     let decimals = table.get("decimals").map_or(Ok(0), |value| Ok(u8::try_from(value.whole()?).unwrap_or(u8::MAX)))?;
     let (distribution, shift) = value.checked(numbers(value.text()?))?;
-    Ok(Draw { distribution, shift, decimals })
+    let min = table.get("min").map(|value| value.number()).transpose()?;
+    Ok(Draw { distribution, shift, decimals, min })
+}
+
+fn words_per_token(table: &Table<'_>) -> Result<f64, Mistake> {
+    table.get("words_per_token").map_or(Ok(1.0), |value| value.number())
 }
 
 /// A distribution of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and what is added to it.

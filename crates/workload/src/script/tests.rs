@@ -356,7 +356,7 @@ fn csv_files_of_other_forms_are_read() {
 
 #[test]
 fn draws_are_functions_of_seed_variable_session_and_step() {
-    let draw = Draw { distribution: Distribution::uniform(1.0, 3.0).unwrap(), shift: 0.0, decimals: 0 };
+    let draw = Draw { distribution: Distribution::uniform(1.0, 3.0).unwrap(), shift: 0.0, decimals: 0, min: None };
     let mut counts = [0; 4];
     for session in 0..30_000 {
         let text = draw.text(Seed(1), 0, session, 0);
@@ -365,7 +365,7 @@ fn draws_are_functions_of_seed_variable_session_and_step() {
     }
     // Both ends are as likely as the numbers between them.
     assert!(counts[0] == 0 && counts[1..].iter().all(|n| (9_500..10_500).contains(n)), "{counts:?}");
-    let money = Draw { distribution: Distribution::uniform(1.0, 100.0).unwrap(), shift: 0.0, decimals: 2 };
+    let money = Draw { distribution: Distribution::uniform(1.0, 100.0).unwrap(), shift: 0.0, decimals: 2, min: None };
     let texts: std::collections::HashSet<String> = (0..4).map(|variable| money.text(Seed(1), variable, 7, 0)).collect();
     assert!(
         texts.len() == 4 && texts.iter().all(|text| text.split_once('.').is_some_and(|(_, d)| d.len() == 2)),
@@ -391,7 +391,8 @@ fn sizes_are_ranges_with_both_ends() {
 
 #[test]
 fn samples_can_be_below_zero() {
-    let draw = Draw { distribution: Distribution::uniform(0.0, 10_000.0).unwrap(), shift: -5000.0, decimals: 0 };
+    let draw =
+        Draw { distribution: Distribution::uniform(0.0, 10_000.0).unwrap(), shift: -5000.0, decimals: 0, min: None };
     let numbers: Vec<i64> = (0..20_000).map(|session| draw.text(Seed(1), 0, session, 0).parse().unwrap()).collect();
     let (least, most) = (numbers.iter().min().unwrap(), numbers.iter().max().unwrap());
     assert!((-5000..-4900).contains(least) && (4900..=5000).contains(most), "{least}..{most}");

@@ -232,8 +232,20 @@ pub(crate) static MMPP: Shape = shape(
 pub(crate) static REPLAY: Shape = shape(
     "Replay of a recorded trace.",
     &[
-        key("trace", File, "Trace file, written by `offered logs`."),
+        key(
+            "trace",
+            File,
+            "Trace file: written by `offered logs`, or of a language model service (Mooncake, BurstGPT, Azure, ShareGPT).",
+        ),
+        key("window", Pair(&Time, &Time), "Part of the trace, from and to these times since its first entry. Default: all."),
         key("speed", Number(0.0), "Speed factor: 2 replays twice as fast. Default 1."),
+        key(
+            "rate",
+            Any(&RATES),
+            "With open and sessions: arrival rate, or a rate profile, instead of the recorded times. Required if the trace has no times.",
+        ),
+        PROCESS,
+        BATCH,
         key(
             "as",
             Choice(&WAYS),
@@ -242,7 +254,7 @@ pub(crate) static REPLAY: Shape = shape(
         key(
             "timestamps",
             Choice(&STAMPS),
-            "Spread the requests of each second over it, or replay timestamps as recorded. Default: spread if all timestamps are whole seconds.",
+            "Spread the requests of each tick of a coarse clock over it, or replay timestamps as recorded. Default: spread if all timestamps are whole seconds, or are a second or more apart with two or more requests each.",
         ),
         key("think", Kind::Distribution, "With sessions: replaces the recorded think times. With closed: the think time."),
         USERS,

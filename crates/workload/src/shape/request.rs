@@ -5,7 +5,7 @@ use super::retry::{BREAKER_KEY, PATIENCE, RETRY_KEY};
 use super::target::{AUTH, HEADERS, REDIRECTS};
 use super::{ANY_FOUND, Key, MAX_WHOLE, Shape, key, shape};
 use crate::StreamFormat;
-use crate::script::{AtEnd, OnFailure, Order, Per, Unit, When};
+use crate::script::{AtEnd, OnFailure, Order, Per, TraceColumn, Unit, When};
 
 /// Requests.
 pub(crate) static REQUEST: Shape = shape(
@@ -291,7 +291,16 @@ pub(crate) static VALUES: Shape = shape(
             Choice(Unit::NAMES),
             "Service demand of the request at the modelled [server], in ms or s, as a simulation draws it.",
         ),
-        key("prompt", NUMBERS, "Random text: the distribution of its number of tokens, such as lognormal:600,1."),
+        key(
+            "prompt",
+            PROMPT,
+            "Random text: the distribution of its number of tokens, such as lognormal:600,1; or \"trace\": as the entry of the replayed trace says.",
+        ),
+        key(
+            "trace_value",
+            Choice(TraceColumn::NAMES),
+            "A number of the entry of the replayed trace: tokens of the prompt or of the response, at least 1.",
+        ),
         key(
             "conversation",
             Text,
@@ -299,13 +308,17 @@ pub(crate) static VALUES: Shape = shape(
         ),
         key("prefix", Kind::Table(&PREFIX), "With prompt: a beginning that the prompts of a group share."),
         key("corpus", File, "With prompt: text file to quote. Default: common English words."),
-        key("words_per_token", Number(0.0), "With prompt: number of words in a token. Default 1."),
+        key("words_per_token", Number(0.0), "With prompt or trace_value: number of words in a token. Default 1."),
         key(
             "overhead_tokens",
             Whole(0, MAX_WHOLE),
             "With prompt: number of tokens that the server adds, such as a chat template. Default 0.",
         ),
-        key("per", Choice(Per::NAMES), "Scope of a value. Default: session; for sequence, work, prompt and conversation: request."),
+        key(
+            "per",
+            Choice(Per::NAMES),
+            "Scope of a value. Default: session; for sequence, work, prompt, trace_value and conversation: request.",
+        ),
         key("order", Choice(Order::NAMES), "With file: order of rows. Default sequential: session n takes row n; shuffled: each row once, in a random order."),
         key(
             "at_end",
@@ -322,11 +335,13 @@ pub(crate) static VALUES: Shape = shape(
             "With a CSV file: whether rows may lack values, which are then empty, or have further ones. Default false.",
         ),
         key("decimals", Whole(0, 9), "With random: number of decimals. Default 0."),
+        key("min", Number(f64::NEG_INFINITY), "With random: smallest value; lower ones become this value. Default: none."),
     ],
 )
-.one_of(&["env", "file", "uuid", "sequence", "random", "prompt", "conversation", "work"]);
+.one_of(&["env", "file", "uuid", "sequence", "random", "prompt", "trace_value", "conversation", "work"]);
 
 const NUMBERS: Kind = Form("^\\s*[a-z]+\\s*:.+$");
+const PROMPT: Kind = Form("^(\\s*[a-z]+\\s*:.+|trace)$");
 
 pub(crate) static PREFIX: Shape = shape(
     "A shared beginning of prompts.",

@@ -8,7 +8,7 @@ use crate::script::{
 use crate::write::tests::workload as written;
 use offered_schedule::Closed;
 use offered_schedule::arrivals::Schedule;
-use offered_schedule::trace::{Replay, ReplayMode};
+use offered_schedule::replay::{Replay, ReplayMode};
 
 /// A draft of closed users with two requests and a modelled server, for ten seconds.
 fn draft() -> Draft {
@@ -211,8 +211,12 @@ const CHANGES: [Change; 25] = [
     },
     |draft, n| {
         let distribution = Distribution::uniform(0.0, n as f64 / 7.0).unwrap();
-        let source =
-            script::Source::Random(Draw { distribution, shift: -((n % 10) as f64) / 10.0, decimals: (n % 11) as u8 });
+        let source = script::Source::Random(Draw {
+            distribution,
+            shift: -((n % 10) as f64) / 10.0,
+            decimals: (n % 11) as u8,
+            min: (n % 3 == 0).then_some(n as f64 / 8.0),
+        });
         draft.variables.push(Variable { source, ..constant("drawn", Per::Session) });
     },
     |draft, _| draft.variables.clear(),

@@ -8,7 +8,7 @@ use crate::toml_text::{toml_key, toml_text};
 use offered_base::time::{Nanos, written_number};
 use offered_schedule::arrivals::Schedule;
 use offered_schedule::flow::{Block, Flow, Flows, Once, Way};
-use offered_schedule::trace::ReplayMode;
+use offered_schedule::replay::{Part, ReplayMode};
 use offered_schedule::{Closed, Opening, Pace, Scenario, Scenarios, Sessions, Start, Visitor};
 
 /// The value of `[arrivals]`: `open = { rate = "100/s" }`.
@@ -26,10 +26,16 @@ pub fn sessions_to_toml(sessions: &Sessions) -> String {
         Sessions::Closed(closed) => ("closed", users(Pairs::default(), closed)),
         Sessions::Scenarios(_) => unreachable!("scenarios are written as tables"),
         Sessions::Replay(replay) => {
-            let keys = Pairs::default().text("trace", replay.trace().file());
+            let mut keys = Pairs::default().text("trace", replay.trace().file());
+            let Part { window, schedule: rate, .. } = replay.part();
+            keys = keys.maybe(*window, |keys, (from, to)| {
+                keys.raw("window", list([from, to], |at| toml_text(at.to_string())))
+            });
+            keys.0.extend(rate.iter().flat_map(|rate| schedule(rate).0));
             let keys = keys.when(replay.speed() != 1.0, |keys| keys.raw("speed", written_number(replay.speed())));
-            // Whole seconds are spread over unless it is written that they are not.
-            let keys = keys.when(replay.trace().has_whole_seconds(), |keys| keys.text("timestamps", "as-recorded"));
+            // The ticks of a coarse clock are spread over unless it is written that they are not.
+            let is_as_recorded = rate.is_none() && replay.trace().tick().is_some();
+            let keys = keys.when(is_as_recorded, |keys| keys.text("timestamps", "as-recorded"));
             (
                 "replay",
                 match replay.mode() {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::cell::Cell;
 
 use offered_base::Nanos;
+use offered_schedule::trace::TokenEntry;
 use offered_workload::prompt::PromptKey;
 use offered_workload::script::{Per, Source, Variable};
 use offered_workload::template::Escaping;
@@ -52,9 +53,14 @@ impl Values {
     }
 
     /// Which prompt `variable` has for this request.
-    pub(super) fn prompt_key(&self, variable: u16, per: Per, context: RequestContext) -> PromptKey {
+    pub(super) fn prompt_key(&self, variable: u16, per: Per, context: RequestContext) -> PromptKey<'_> {
         let draw = self.draw_index(per, context);
-        PromptKey { seed: self.seed, variable, session: context.session, draw }
+        PromptKey { seed: self.seed, variable, session: context.session, draw, entry: self.entry(context) }
+    }
+
+    /// The entry of the replayed trace for this request.
+    pub(super) fn entry(&self, context: RequestContext) -> Option<TokenEntry<'_>> {
+        self.trace.as_ref()?.tokens(context.session, context.step)
     }
 
     /// The number of the variable `name`.
