@@ -132,8 +132,12 @@ impl<'a> Counts<'a> {
         }
         let has_ended = event.done.is_some_and(|done| scope.range().contains(&done));
         self.tokens.add(event, is_meant, has_ended);
-        if is_meant {
+        // What a circuit breaker holds back is no arrival, but a request that failed.
+        let is_held_back = event.outcome == Outcome::BreakerOpen && scope.range().contains(&event.intended);
+        if is_meant || is_held_back {
             self.requests.add(event);
+        }
+        if is_meant {
             self.metrics.add(event, &scope.recording.labels);
             self.unsent += u64::from(event.sent.is_none());
             if counts {

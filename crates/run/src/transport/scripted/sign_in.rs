@@ -234,7 +234,8 @@ impl<C: ProtocolClient> Scripted<C> {
                 self.client.begin(&outgoing, event, &mut self.completions);
             }
             Err((outcome, error)) => {
-                (page.request.outcome, page.request.error) = (outcome, error);
+                // The request itself has no response.
+                (page.request.outcome, page.request.error, page.request.status) = (outcome, error, 0);
                 page.request.done.get_or_insert(now);
                 if matches!(outcome, Outcome::Unsent | Outcome::NoValue) {
                     (page.request.sent, page.request.done) = (None, None);
