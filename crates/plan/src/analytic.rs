@@ -5,6 +5,7 @@
 //! silently.
 
 mod closed;
+mod load_dependent;
 mod network;
 mod open;
 mod partly_open;
@@ -137,6 +138,18 @@ fn most_busy(server: &Server) -> u32 {
     }
 }
 
+/// Whether only the mean of the service time matters: under symmetric disciplines (Kelly 1979), of which several servers of preemptive LCFS
+/// are none.
+fn is_insensitive(server: &Server) -> bool {
+    server.discipline() == Policy::Ps(None)
+        || (server.discipline() == Policy::Lcfs { preemptive: true } && server.servers() == 1)
+}
+
+/// Whether the order of service depends neither on sizes nor on classes.
+fn is_blind(server: &Server) -> bool {
+    matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(_))
+}
+
 /// The name of a model with its metrics, or with the reason why there are none.
 struct Finding {
     model: String,
@@ -178,9 +191,15 @@ impl SteadyState {
         }
     }
 
-    /// Metrics of a network. Its utilisation is that of its busiest queue.
-    fn network(network: &[Station], solution: Solution, method: &'static str, source: &'static str) -> Self {
-        let busiest = network.iter().map(|s| solution.throughput / s.capacity()).fold(0.0, f64::max);
+    /// Metrics of a network with at most `most` requests. Its utilisation is that of its busiest queue.
+    fn network(
+        network: &[Station],
+        most: Option<u64>,
+        solution: Solution,
+        method: &'static str,
+        source: &'static str,
+    ) -> Self {
+        let busiest = network.iter().map(|s| solution.throughput / s.capacity(most)).fold(0.0, f64::max);
         Self {
             in_system: solution.in_system,
             stations: solution.stations,
@@ -225,7 +244,7 @@ impl System {
     /// # Errors
     /// The load is outside (0, 1), the users do not reach it, or the closed system has no closed form.
     fn at_load(self, load: f64, pattern: &Pattern, servers: &Servers<'_>) -> Result<Self, Error> {
-        let (m, service) = servers.slowest()?;
+        let (m, service) = servers.slowest(self.users())?;
         Ok(match self {
             Self::Open { .. } => Self::Open { rate: load::open_rate(load, m, service)? },
             Self::PartlyOpen { requests, geometric, think, exponential, .. } => {
@@ -240,6 +259,11 @@ impl System {
                 Self::Closed { users, think: load::closed_think(load, m, service, users, throughput)?, exponential }
             }
         })
+    }
+
+    /// Number of users; `None` where arrivals do not depend on responses.
+    fn users(&self) -> Option<u64> {
+        if let Self::Closed { users, .. } = self { Some(*users) } else { None }
     }
 
     /// Arrival rate in requests per second; `None` for a closed system, where it depends on the responses.
@@ -303,6 +327,14 @@ impl<'a> Servers<'a> {
         }
     }
 
+    /// Whether no request of a closed system is rejected.
+    fn have_room_for(&self, users: u64) -> bool {
+        match self {
+            Self::One(server, _) => server.capacity().is_none_or(|capacity| u64::from(capacity) >= users),
+            Self::Network(_) => true,
+        }
+    }
+
     fn discipline(&self) -> String {
         match self {
             Self::One(server, _) => server.discipline().to_string(),
@@ -315,6 +347,7 @@ impl<'a> Servers<'a> {
         let station = |name: &str, visits, mean, server: &Server| {
             let kind = match server.discipline() {
                 Policy::Infinite => StationKind::Delay,
+                _ if server.rates().is_some() => StationKind::LoadDependent(server.total_rates()),
                 _ => StationKind::Queue { servers: server.servers() },
             };
             Station::new(name, visits, mean, kind)
@@ -328,10 +361,14 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Number of servers and mean demand, in seconds, of the station that saturates first.
-    fn slowest(&self) -> Result<(u32, f64), Error> {
-        let queue = |s: &Station| match s.kind {
-            StationKind::Queue { servers } => Some((servers, s.demand())),
+    /// Number of servers and mean demand, in seconds, of the station that saturates first; with load-dependent rates one server and the
+    /// mean demand over the rate that lasts with at most `users` users.
+    fn slowest(&self, users: Option<u64>) -> Result<(u32, f64), Error> {
+        let capacity = if let Self::One(server, _) = self { server.capacity().map(u64::from) } else { None };
+        let most = [capacity, users].into_iter().flatten().min();
+        let queue = |s: &Station| match &s.kind {
+            StationKind::Queue { servers } => Some((*servers, s.demand())),
+            StationKind::LoadDependent(_) => Some((1, 1.0 / s.capacity(most))),
             StationKind::Delay => None,
         };
         let by_demand = |a: &(u32, f64), b: &(u32, f64)| (a.1 / f64::from(a.0)).total_cmp(&(b.1 / f64::from(b.0)));
@@ -413,11 +450,14 @@ fn solve(system: System, pattern: &Pattern, servers: &Servers<'_>) -> Result<Ana
         },
     };
     let bounds = match system {
-        System::Closed { users, think, .. } => bounds::bounds(&servers.stations()?, users, think).ok(),
+        System::Closed { users, think, .. } if servers.have_room_for(users) => {
+            bounds::bounds(&servers.stations()?, users, think).ok()
+        }
+        System::Closed { .. } => None,
         System::Open { .. } | System::PartlyOpen { .. } => None,
     };
     let load = match system.arrival_rate() {
-        Some(rate) => servers.slowest().ok().map(|(m, service)| rate * service / f64::from(m)),
+        Some(rate) => servers.slowest(None).ok().map(|(m, service)| rate * service / f64::from(m)),
         None => steady_state.as_ref().map(|steady_state| steady_state.utilisation),
     };
     Ok(Analysis {

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::drive::ServiceDemands;
 use crate::modelled_server::ModelledServer;
 use crate::result::Stop;
-use crate::simulation::{offered_load, simulate, times};
+use crate::simulation::{offered_load, simulate, times, unstable};
 
 /// Requests in the first trials of the search. Later trials grow until the load is precise enough.
 const MIN_TRIAL_JOBS: u64 = 4_000;
@@ -88,6 +88,9 @@ pub fn at_any_load(
             InvalidValue::new("every request has its own server, so no rate produces a load; give a rate").into()
         );
     };
+    if bottleneck.is_infinite() {
+        return Err(unstable(f64::INFINITY));
+    }
     let sessions = match workload.sessions() {
         Sessions::Scenarios(_) => {
             return Err(InvalidValue::new("scenarios have loads of their own; change their rates or users").into());

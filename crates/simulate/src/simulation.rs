@@ -3,7 +3,7 @@
 use offered_base::{Instant, InvalidValue, Nanos, Share};
 use offered_schedule::{Launch, Sessions, System};
 use offered_stats::steady_state::Estimate;
-use offered_workload::Workload;
+use offered_workload::{Rates, Workload};
 
 use crate::attempts::{AttemptFigures, Attempts};
 use crate::discipline::Discipline;
@@ -36,7 +36,7 @@ pub fn simulate(
     // Time limits end every request, whatever the queue.
     let is_limited = workload.time_limits().is_some() && stop == Stop::Duration;
     if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none() && !is_limited) {
-        return Err(Error::Unstable { load });
+        return Err(unstable(load));
     }
     let endless = match stop {
         Stop::Duration => workload.clone(),
@@ -123,6 +123,11 @@ impl DisciplineVisitor for Play<'_> {
 /// Load per server that an open or partly-open workload offers to its busiest station; `None` for other workloads.
 pub(crate) fn offered_load(workload: &Workload, modelled: &ModelledServer, demands: &ServiceDemands) -> Option<f64> {
     Some(workload.scheduled_rate()? * modelled.bottleneck(demands)?)
+}
+
+/// Why a system with this load has no steady state.
+pub(crate) fn unstable(load: f64) -> Error {
+    if load.is_infinite() { InvalidValue::new(Rates::NO_STEADY_STATE).into() } else { Error::Unstable { load } }
 }
 
 pub(crate) fn times(estimate: Estimate, by: f64) -> Estimate {

@@ -178,7 +178,7 @@ fn of_station(station: &Station) -> Vec<Pair> {
 fn works(keys: Pairs, server: &Server) -> Pairs {
     let keys = keys.when(server.servers != 1, |keys| keys.raw("servers", server.servers));
     let keys = keys.when(server.discipline != Policy::Fcfs, |keys| keys.text("discipline", server.discipline));
-    keys.raw("service", &server.service)
+    keys.raw("service", &server.service).maybe(server.rates(), |keys, rates| keys.raw("rates", rates))
 }
 
 fn of_generator(generator: Generator) -> Vec<Pair> {

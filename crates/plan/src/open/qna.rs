@@ -31,7 +31,7 @@ pub(crate) fn solve(stations: &[Station], scv: &[f64], gaps_scv: f64, rate: f64)
         Ok(station.visits * (station.service + wait))
     };
     let residence = stations.iter().enumerate().map(residence).collect::<Result<Vec<f64>, Error>>()?;
-    Ok(Solution::of(stations, rate, &residence))
+    Ok(Solution::of(stations, rate, &residence, None))
 }
 
 /// Moves of a request between stations, in its mean number of them.
@@ -73,8 +73,11 @@ impl Flows {
 
 /// Squared coefficients of variation of the gaps between arrivals at each station.
 fn arrivals_scv(stations: &[Station], scv: &[f64], gaps_scv: f64, rate: f64, flows: &Flows) -> Result<Vec<f64>, Error> {
-    let load = |station: &Station| rate / station.capacity();
-    let servers = |station: &Station| if station.servers().is_finite() { station.servers() } else { 1.0 };
+    let load = |station: &Station| rate / station.capacity(None);
+    let servers = |station: &Station| match station.kind {
+        StationKind::Queue { servers } => f64::from(servers),
+        _ => 1.0,
+    };
     // With c2 = constant + sum over i of factor[i] c2[i] at each station.
     let equation = |j: usize| {
         let to = &stations[j];

@@ -14,7 +14,7 @@ use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::template::Template;
-use crate::{Call, Request, Reuse, Server, Station, Target, Url};
+use crate::{Call, Rates, Request, Reuse, Server, Station, Target, Url};
 use offered_base::nearest;
 use offered_distributions::Distribution;
 
@@ -108,6 +108,23 @@ fn engine(value: &Value<'_>) -> Result<Engine, Mistake> {
     value.checked(engine.check())
 }
 
+/// Reads load-dependent rates.
+fn rates(value: &Value<'_>) -> Result<Rates, Mistake> {
+    if value.is_list() {
+        let rates = value.list()?.iter().map(Value::number).collect::<Result<_, _>>()?;
+        return value.checked(Rates::table(rates));
+    }
+    let table = value.table(&shape::SCALABILITY)?;
+    if ["contention", "coherency"].iter().all(|key| table.get(key).is_none()) {
+        return Err(
+            table.mistake("has no coefficient; write for example rates = { contention = 0.05, coherency = 0.001 }")
+        );
+    }
+    let coefficient = |key| table.get(key).map_or(Ok(0.0), |value| value.number());
+    let (contention, coherency) = (coefficient("contention")?, coefficient("coherency")?);
+    value.checked(Rates::scalability(contention, coherency))
+}
+
 impl Reader<'_> {
     /// Reads a server; its service is optional if all requests have their own work.
     pub(super) fn server(&self, value: &Value<'_>, all_have_work: bool) -> Result<Server, Mistake> {
@@ -117,7 +134,7 @@ impl Reader<'_> {
         let server = match table.get("engine") {
             None => self.works(&table, all_have_work)?,
             Some(value) => {
-                for key in ["servers", "discipline", "service"] {
+                for key in ["servers", "discipline", "service", "rates"] {
                     if let Some(other) = table.get(key) {
                         return Err(other.mistake("does not go with engine, which has its own keys"));
                     }
@@ -125,6 +142,9 @@ impl Reader<'_> {
                 Server::of_engine(engine(&value)?)
             }
         };
+        if let (true, Some(value)) = (cancel && server.rates.is_some(), table.get("cancel")) {
+            return Err(value.mistake("does not go with rates; remove one"));
+        }
         let server = Server { capacity, cancel, ..server };
         match table.get("cancel") {
             Some(value) if cancel && server.discipline != Policy::Fcfs => {
@@ -142,7 +162,11 @@ impl Reader<'_> {
             None if all_have_work => Distribution::constant(0.0).expect("zero is a constant"),
             _ => self.distribution(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
-        Ok(Server { servers, discipline, service, capacity: None, cancel: false })
+        let server = Server { servers, discipline, service, capacity: None, cancel: false, rates: None };
+        match table.get("rates") {
+            None => Ok(server),
+            Some(value) => value.checked(server.with_rates(rates(&value)?)),
+        }
     }
 
     pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {

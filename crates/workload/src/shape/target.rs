@@ -153,6 +153,23 @@ pub(crate) static AWS: Shape = shape(
 const SERVERS: Key = key("servers", Whole(1, MAX_WHOLE), "Number of servers. Default 1.");
 const DISCIPLINE: Key = key("discipline", Discipline, "Scheduling discipline. Default \"fcfs\".");
 
+static RATES_OR_LAW: [Kind; 2] = [List(&Number(0.0)), Kind::Table(&SCALABILITY)];
+
+const RATES: Key = key(
+    "rates",
+    Any(&RATES_OR_LAW),
+    "Load-dependent total service rate with 1, 2, ... requests present, in units of a server of speed 1; the last entry holds for more. Or the Universal Scalability Law. Default: each server has speed 1.",
+);
+
+pub(crate) static SCALABILITY: Shape = shape(
+    "The Universal Scalability Law: rate n / (1 + contention (n - 1) + coherency n (n - 1)) with n requests present.",
+    &[
+        key("contention", Number(0.0), "Share of the work that only one request at a time can do. Default 0."),
+        key("coherency", Number(0.0), "Delay by each pair of requests. Default 0."),
+    ],
+)
+.some_of(&["contention", "coherency"]);
+
 pub(crate) static SERVER: Shape = shape(
     "The modelled server.",
     &[
@@ -163,6 +180,7 @@ pub(crate) static SERVER: Shape = shape(
             Kind::Distribution,
             "Distribution of the service demand of a request. Required unless every request has its own.",
         ),
+        RATES,
         key("engine", Kind::Table(&ENGINE), "Instead of the keys above: a batching server of a language model."),
         key(
             "capacity",
@@ -202,6 +220,7 @@ pub(crate) static STATION: Shape = shape(
         SERVERS,
         DISCIPLINE,
         key("service", Kind::Distribution, "Distribution of the service demand of one visit."),
+        RATES,
     ],
 )
 .needs(&["name", "service"]);

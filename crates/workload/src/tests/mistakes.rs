@@ -99,6 +99,31 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
         5,
         &["server.discipline: unknown discipline `sptr`", "did you mean `srpt`?"],
     ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1, 0]",
+        5,
+        &["server.rates: a service rate must be a number above zero, not 0"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = {}",
+        5,
+        &["server.rates: has no coefficient", "contention = 0.05"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ndiscipline = \"infinite\"",
+        5,
+        &["server.rates: infinite serves every request at speed 1", "discipline = \"ps\""],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ndiscipline = \"ps\"\nservers = 2",
+        5,
+        &["`servers` has no effect"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ncancel = true",
+        6,
+        &["server.cancel: does not go with rates"],
+    ),
     ("duration = \"10s\"\ngenerator.threads = 5000\narrivals.open.rate = \"1/s\"", 2, &["threads"]),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"respons.p99\" = \"< 2ms\"",
