@@ -9,13 +9,13 @@ mod load_dependent;
 mod network;
 mod open;
 mod partly_open;
+mod region;
 mod service;
 
 use offered_base::Rate;
 use offered_distributions::{Distribution, Shape};
 use offered_schedule::arrivals::{Batch, Process, Schedule};
-use offered_workload::Policy;
-use offered_workload::{Server, Workload};
+use offered_workload::{Policy, Server, WhenFull, Workload};
 
 use crate::closed::RequestStream;
 use crate::closed::bounds::{self, Bounds};
@@ -60,8 +60,8 @@ pub enum System {
 enum Servers<'a> {
     /// One station, and the service time distributions of the requests.
     One(&'a Server, Service),
-    /// A network.
-    Network(&'a [offered_workload::Station]),
+    /// A network and its regions.
+    Network(&'a [offered_workload::Station], Vec<offered_workload::Region>),
 }
 
 /// Steady-state metrics, and where they come from.
@@ -315,7 +315,7 @@ impl<'a> Servers<'a> {
     /// The workload has neither.
     fn of(workload: &'a Workload) -> Result<Self, Error> {
         match workload.server() {
-            _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations())),
+            _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations(), workload.regions())),
             Some(server) if server.discipline().engine().is_some() => Err(Error::Unsupported(
                 "no formula solves a batching engine; use `offered simulate`, which simulates it".into(),
             )),
@@ -331,14 +331,16 @@ impl<'a> Servers<'a> {
     fn have_room_for(&self, users: u64) -> bool {
         match self {
             Self::One(server, _) => server.capacity().is_none_or(|capacity| u64::from(capacity) >= users),
-            Self::Network(_) => true,
+            Self::Network(_, regions) => {
+                !regions.iter().any(|region| region.when_full == WhenFull::Reject && u64::from(region.capacity) < users)
+            }
         }
     }
 
     fn discipline(&self) -> String {
         match self {
             Self::One(server, _) => server.discipline().to_string(),
-            Self::Network(_) => "network".to_owned(),
+            Self::Network(..) => "network".to_owned(),
         }
     }
 
@@ -354,7 +356,7 @@ impl<'a> Servers<'a> {
         };
         match self {
             Self::One(server, service) => Ok(vec![station("server", 1.0, service.mean(), server)?]),
-            Self::Network(nodes) => nodes
+            Self::Network(nodes, _) => nodes
                 .iter()
                 .map(|node| station(node.name(), node.visits(), node.server().service().mean(), node.server()))
                 .collect(),
@@ -364,11 +366,16 @@ impl<'a> Servers<'a> {
     /// Number of servers and mean demand, in seconds, of the station that saturates first; with load-dependent rates one server and the
     /// mean demand over the rate that lasts with at most `users` users.
     fn slowest(&self, users: Option<u64>) -> Result<(u32, f64), Error> {
-        let capacity = if let Self::One(server, _) = self { server.capacity().map(u64::from) } else { None };
-        let most = [capacity, users].into_iter().flatten().min();
+        let most = |name: &str| match self {
+            Self::One(server, _) => server.capacity().map(u64::from).into_iter().chain(users).min(),
+            Self::Network(_, regions) => {
+                let around = regions.iter().filter(|region| region.stations.iter().any(|station| station == name));
+                around.map(|region| u64::from(region.capacity)).chain(users).min()
+            }
+        };
         let queue = |s: &Station| match &s.kind {
             StationKind::Queue { servers } => Some((*servers, s.demand())),
-            StationKind::LoadDependent(_) => Some((1, 1.0 / s.capacity(most))),
+            StationKind::LoadDependent(_) => Some((1, 1.0 / s.capacity(most(&s.name)))),
             StationKind::Delay => None,
         };
         let by_demand = |a: &(u32, f64), b: &(u32, f64)| (a.1 / f64::from(a.0)).total_cmp(&(b.1 / f64::from(b.0)));
@@ -439,7 +446,7 @@ fn solve_at_load(system: System, pattern: &Pattern, load: f64, servers: &Servers
 /// Invalid parameters, or an open load of 1 or more.
 fn solve(system: System, pattern: &Pattern, servers: &Servers<'_>) -> Result<Analysis, Error> {
     let Finding { model, steady_state, assumption } = match servers {
-        Servers::Network(nodes) => network::solve(system, pattern, nodes)?,
+        Servers::Network(nodes, regions) => network::solve(system, pattern, nodes, regions)?,
         Servers::One(server, service) => match system {
             System::Open { rate } => open::solve(rate, pattern, server, service)?,
             System::Closed { users, think, exponential } => closed::solve(users, think, exponential, server, service)?,

@@ -245,3 +245,126 @@ fn workloads_are_solved_or_refused_with_the_reason() {
     let most = Rates::scalability(0.05, 0.01).unwrap().lasting(Some(30));
     assert!((half.throughput * 0.02 / most - 0.5).abs() < 1e-9 && (half.utilisation - 0.5).abs() < 1e-9);
 }
+
+fn solved(text: &str) -> analytic::SteadyState {
+    let workload = Workload::parse(&format!("duration = \"10s\"\n{text}"), "w.toml", &|_| Err(String::new())).unwrap();
+    let found = analytic::analyse(&workload, None).unwrap();
+    found.steady_state.unwrap_or_else(|| panic!("{text}: {}", found.assumption))
+}
+
+const STATIONS: &str = "[[station]]\nname = \"web\"\nservice.exponential = \"20ms\"\n\
+                        [[station]]\nname = \"db\"\nservice.exponential = \"30ms\"\n";
+
+fn region(capacity: u64, when_full: &str) -> String {
+    format!(
+        "[[region]]\nname = \"pool\"\nstations = [\"web\", \"db\"]\ncapacity = {capacity}\nwhen_full = \"{when_full}\"\n"
+    )
+}
+
+/// Two stations in series with at most four requests: the states are the numbers at both.
+#[test]
+fn a_network_that_rejects_requests_is_its_chain() {
+    let (rate, capacity) = (30.0, 4usize);
+    let states: Vec<[usize; 2]> = (0..=capacity).flat_map(|a| (0..=capacity - a).map(move |b| [a, b])).collect();
+    let busy = |n: usize, rate: f64| if n > 0 { rate } else { 0.0 };
+    let p = stationary(states.len(), |from, to| {
+        let (from, to) = (states[from], states[to]);
+        match [to[0] as i64 - from[0] as i64, to[1] as i64 - from[1] as i64] {
+            [1, 0] => rate,
+            [-1, 1] => busy(from[0], 50.0),
+            [0, -1] => busy(from[1], 1.0 / 0.03),
+            _ => 0.0,
+        }
+    });
+    let mean = |value: &dyn Fn([usize; 2]) -> f64| states.iter().zip(&p).map(|(at, p)| value(*at) * p).sum::<f64>();
+    let found = solved(&format!("arrivals.open.rate = \"30/s\"\n{STATIONS}{}", region(4, "reject")));
+    near(found.rejected_share.unwrap(), mean(&|at| f64::from(u8::from(at[0] + at[1] == capacity))));
+    near(found.throughput, mean(&|at| busy(at[1], 1.0 / 0.03)));
+    near(found.in_system, mean(&|at| (at[0] + at[1]) as f64));
+    for (k, station) in found.stations.iter().enumerate() {
+        near(station.in_system, mean(&|at| at[k] as f64));
+    }
+    assert!(!found.is_approximation);
+}
+
+#[test]
+fn regions_with_room_or_one_exponential_station_change_nothing() {
+    let closed = "arrivals.closed = { users = 20, think.exponential = \"100ms\" }\n";
+    let plain = solved(&format!("{closed}{STATIONS}"));
+    for more in [region(20, "wait"), region(20, "reject"), "capacity = 4\nwhen_full = \"wait\"\n".to_owned()] {
+        let found = solved(&format!("{closed}{STATIONS}{more}"));
+        near(found.response, plain.response);
+        assert!(!found.is_approximation, "{more}");
+    }
+    // Nine of twelve requests at the first station wait before it rather than in it.
+    let found = solved(&format!("{closed}{STATIONS}capacity = 4\nwhen_full = \"wait\"\n"));
+    let [_, waiting, inside] = &found.stations[..] else { panic!("{:?}", found.stations) };
+    assert!(waiting.name == "db (waiting)" && inside.in_system < 4.0, "{:?}", found.stations);
+    near(waiting.in_system + inside.in_system, plain.stations[1].in_system);
+}
+
+/// A full pool serves at its own rate; with one place it is one server whose service is that of both stations.
+#[test]
+fn pools_are_flow_equivalent_servers() {
+    let closed = "arrivals.closed = { users = 300, think.exponential = \"100ms\" }\n";
+    for capacity in [1, 3, 10] {
+        let found = solved(&format!("{closed}{STATIONS}{}", region(capacity, "wait")));
+        assert!(found.is_approximation);
+        let pool = [Station::queue("web", 0.02).unwrap(), Station::queue("db", 0.03).unwrap()];
+        near(found.throughput, mva::solve(&pool, capacity, 0.0).unwrap().throughput);
+        let inside: f64 = found.stations[1..].iter().map(|station| station.in_system).sum();
+        near(inside, capacity as f64);
+        near(found.response, 300.0 / found.throughput - 0.1);
+    }
+    // A pool inside of a pool: the inner one has the smaller capacity, so the outer one has waiting requests of its own only.
+    let nested = format!(
+        "{}[[region]]\nname = \"inner\"\nstations = [\"db\"]\ncapacity = 2\nwhen_full = \"wait\"\n",
+        region(5, "wait")
+    );
+    let (found, one) =
+        (solved(&format!("{closed}{STATIONS}{nested}")), solved(&format!("{closed}{STATIONS}{}", region(5, "wait"))));
+    let names: Vec<&str> = found.stations.iter().map(|station| station.name.as_str()).collect();
+    assert_eq!(names, ["pool (waiting)", "web", "inner (waiting)", "db"]);
+    near(found.throughput, one.throughput);
+    near(found.stations[2].in_system + found.stations[3].in_system, one.stations[2].in_system);
+    assert_eq!(found.stations[3].in_system.max(2.0), 2.0);
+    near(found.stations.iter().map(|station| station.in_system).sum(), found.in_system);
+}
+
+#[test]
+fn regions_without_a_solution_are_refused_with_the_reason() {
+    let analysis = |text: &str| {
+        let workload =
+            Workload::parse(&format!("duration = \"10s\"\n{text}"), "w.toml", &|_| Err(String::new())).unwrap();
+        analytic::analyse(&workload, None)
+    };
+    let open = "arrivals.open.rate = \"30/s\"\n";
+    for (text, reason) in [
+        (format!("{open}{STATIONS}capacity = 4\n"), "`db` rejects requests in a part of the network"),
+        (
+            format!("{open}{}{}", STATIONS.replace("exponential = \"30ms\"", "constant = \"30ms\""), region(4, "wait")),
+            "no product form",
+        ),
+        (
+            format!(
+                "{open}{}{}",
+                STATIONS
+                    .replace("exponential = \"20ms\"", "erlang = { mean = \"20ms\", stages = 2 }")
+                    .replace("\"web\"\n", "\"web\"\ndiscipline = \"ps\"\n"),
+                region(4, "wait")
+            ),
+            "the service of station `web` is not exponential",
+        ),
+        (
+            format!("arrivals.partly_open = {{ rate = \"9/s\", stay = 0.5 }}\n{STATIONS}{}", region(4, "reject")),
+            "partly-open",
+        ),
+    ] {
+        let found = analysis(&text).unwrap();
+        assert!(found.steady_state.is_none() && found.assumption.contains(reason), "{text}: {}", found.assumption);
+    }
+    let error = analysis(&format!("{open}{STATIONS}{}", region(1, "wait"))).unwrap_err().to_string();
+    assert!(error.contains("`pool` with a capacity of 1 completes at most 20.0000/s, and 30.0000/s arrive"), "{error}");
+    let error = analysis(&format!("{open}{STATIONS}{}", region(5_000, "wait"))).unwrap_err().to_string();
+    assert!(error.contains("at most 2000"), "{error}");
+}

@@ -3,9 +3,9 @@
 use offered_base::{InvalidValue, Nanos, Seed};
 use offered_schedule::Sessions;
 use offered_workload::Station as Specified;
-use offered_workload::{Rates, Server, Workload};
+use offered_workload::{Rates, Server, WhenFull, Workload};
 
-use crate::discipline::{Network, Station};
+use crate::discipline::{Network, Region, Regions, Station};
 use crate::drive::ServiceDemands;
 use crate::policy::{BuildDiscipline, DisciplineVisitor, Policy, ServerConfig};
 
@@ -22,6 +22,7 @@ pub struct ModelledServer {
     users: Option<u64>,
     /// The stations of a network; empty for a single server.
     tour: Vec<(Policy, Specified)>,
+    regions: Vec<Region>,
 }
 
 impl ModelledServer {
@@ -44,6 +45,7 @@ impl ModelledServer {
                 capacity: server.capacity(),
                 users,
                 tour: Vec::new(),
+                regions: Vec::new(),
             }
         } else {
             if workload.has_own_work() {
@@ -52,6 +54,8 @@ impl ModelledServer {
                 ));
             }
             let tour: Vec<_> = workload.stations().iter().map(|s| (s.server().discipline(), s.clone())).collect();
+            let regions = regions(workload);
+            let is_whole = |region: &&Region| region.rejects && region.stations.len() == tour.len();
             let (policy, first) = tour.first().ok_or_else(|| {
                 InvalidValue::new("the workload has no [server] to simulate; add for example `server = { discipline = \"ps\", service = { exponential = \"10ms\" } }`")
             })?;
@@ -59,9 +63,10 @@ impl ModelledServer {
                 policy: *policy,
                 config: config(first.server()),
                 rates: first.server().total_rates(),
-                capacity: None,
+                capacity: regions.iter().filter(is_whole).map(|region| region.capacity).min(),
                 users,
                 tour,
+                regions,
             }
         };
         modelled.build(Check)?;
@@ -71,6 +76,11 @@ impl ModelledServer {
     /// Maximum number of requests in the system; `None` means unlimited.
     pub fn capacity(&self) -> Option<u32> {
         self.capacity
+    }
+
+    /// Whether no request is rejected.
+    pub fn admits_all(&self) -> bool {
+        self.capacity.is_none() && !self.regions.iter().any(|region| region.rejects)
     }
 
     /// Builds the discipline, empty, and passes it to `visitor` with its concrete type.
@@ -90,7 +100,8 @@ impl ModelledServer {
             Ok(Station { discipline, service: server.service().clone(), visits: station.visits() })
         };
         let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, InvalidValue>>()?;
-        Ok(visitor.visit(Network::new(stations, self.config.seed)?))
+        let regions = Regions::new(stations.len(), self.regions.clone());
+        Ok(visitor.visit(Network::new(stations, regions, self.config.seed)?))
     }
 
     /// Service demand per request at the busiest station over its total rate, seconds; its inverse is the capacity. `None` when
@@ -98,11 +109,14 @@ impl ModelledServer {
     pub fn bottleneck(&self, demands: &ServiceDemands) -> Option<f64> {
         let most = [self.capacity.map(u64::from), self.users].into_iter().flatten().min();
         let one = (self.policy, demands.mean_at_capacity(), self.rates.lasting(most));
-        let many = |(policy, station): &(Policy, Specified)| {
+        let many = |(k, (policy, station)): (usize, &(Policy, Specified))| {
             let server = station.server();
+            let around = self.regions.iter().filter(|region| region.stations.contains(&k));
+            let most = around.map(|region| u64::from(region.capacity)).chain(most).min();
             (*policy, server.service().mean() * station.visits(), server.total_rates().lasting(most))
         };
-        let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
+        let stations: Vec<_> =
+            if self.tour.is_empty() { vec![one] } else { self.tour.iter().enumerate().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
         busy.map(|(_, demand, rate)| demand / rate).reduce(f64::max)
     }
@@ -127,6 +141,18 @@ impl ModelledServer {
             && self.policy.engine().is_none();
         is_counted.then_some(self.config.servers)
     }
+}
+
+/// The regions of a network.
+fn regions(workload: &Workload) -> Vec<Region> {
+    let names: Vec<&str> = workload.stations().iter().map(Specified::name).collect();
+    let index = |name: &String| names.iter().position(|known| known == name);
+    let region = |region: offered_workload::Region| Region {
+        stations: region.stations.iter().filter_map(index).collect(),
+        capacity: region.capacity,
+        rejects: region.when_full == WhenFull::Reject,
+    };
+    workload.regions().into_iter().map(region).collect()
 }
 
 /// The configuration of a server whose requests have these mean sizes by class.

@@ -35,7 +35,7 @@ pub fn simulate(
     let load = offered_load(workload, &modelled, &demands);
     // Time limits end every request, whatever the queue.
     let is_limited = workload.time_limits().is_some() && stop == Stop::Duration;
-    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none() && !is_limited) {
+    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.admits_all() && !is_limited) {
         return Err(unstable(load));
     }
     let endless = match stop {
@@ -46,7 +46,12 @@ pub fn simulate(
     let (mut summary, ages, attempts) = modelled.build(run)??;
     let mean_interval = MeanInterval::of(workload, &modelled, &demands, summary.jobs);
     // A sample's warnings are judged by its own figures.
-    let little = summary.littles_law_response.value / summary.response.mean.value;
+    let little = if modelled.capacity().is_none() && !modelled.admits_all() {
+        // Requests that are rejected inside the system are in it, and have no response.
+        1.0
+    } else {
+        summary.littles_law_response.value / summary.response.mean.value
+    };
     if mean_interval != MeanInterval::Exists {
         summary.remove_mean_intervals(mean_interval == MeanInterval::InfiniteMean);
     }

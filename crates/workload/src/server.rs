@@ -1,8 +1,8 @@
 //! Models of servers for simulations: one server, or a network of stations.
 
-use crate::Rates;
 use crate::engine::Engine;
 use crate::policy::Policy;
+use crate::{Rates, Workload};
 use offered_base::InvalidValue;
 use offered_distributions::Distribution;
 
@@ -88,9 +88,61 @@ impl Server {
         }
     }
 
+    /// Largest total service rate, in units of a server of speed 1; `None`: it grows with the number of requests, without end.
+    pub fn largest_rate(&self) -> Option<f64> {
+        let most = self.capacity.map_or(u64::MAX, u64::from);
+        // The rate of a server for each request is the number of requests.
+        Some(self.total_rates().lasting(Some(most))).filter(|rate| *rate < 1e18)
+    }
+
     /// Whether a waiting request leaves the queue when its client gives up.
     pub fn cancel(&self) -> bool {
         self.cancel
+    }
+}
+
+offered_base::named! {
+    /// What happens to a request that finds a region full.
+    pub enum WhenFull {
+        /// It is rejected.
+        Reject = "reject",
+        /// It waits outside, first come, first served.
+        Wait = "wait",
+    }
+}
+
+/// A region of a modelled network with a limited capacity (finite capacity region): a `[[region]]`, or a `[[station]]` with a `capacity`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// Its name, unique among regions and stations; that of the station, if the station has a `capacity`.
+    pub name: String,
+    /// The names of its stations.
+    pub stations: Vec<String>,
+    /// Maximum number of requests at all its stations together, waiting and in service.
+    pub capacity: u32,
+    /// What happens to further requests.
+    pub when_full: WhenFull,
+}
+
+impl Workload {
+    /// The modelled server, where requests take the same way through it.
+    pub fn server(&self) -> Option<&Server> {
+        self.0.server.as_ref()
+    }
+
+    /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
+    pub fn stations(&self) -> &[Station] {
+        &self.0.stations
+    }
+
+    /// The regions of the network, and its stations with a capacity. Two of them have no station in common, or one contains the other.
+    pub fn regions(&self) -> Vec<Region> {
+        let own = |station: &Station| {
+            let capacity = station.server.capacity?;
+            let Station { name, when_full, .. } = station;
+            Some(Region { name: name.clone(), stations: vec![name.clone()], capacity, when_full: *when_full })
+        };
+        self.0.regions.iter().cloned().chain(self.0.stations.iter().filter_map(own)).collect()
     }
 }
 
@@ -100,6 +152,7 @@ pub struct Station {
     pub(super) name: String,
     pub(super) visits: f64,
     pub(super) server: Server,
+    pub(super) when_full: WhenFull,
 }
 
 impl Station {
@@ -113,7 +166,7 @@ impl Station {
         self.visits
     }
 
-    /// The server of the station; its service time is that of one visit, and its capacity is unlimited.
+    /// The server of the station; its service time is that of one visit.
     pub fn server(&self) -> &Server {
         &self.server
     }

@@ -104,7 +104,7 @@ pub(super) fn closed(
     }
     let found = closed::solve(&server.total_rates(), capacity, service.mean(), users, think)?;
     let before = capacity.map_or_else(
-        || "only the mean of the think time matters".to_owned(),
+        || "any think times with this mean".to_owned(),
         |capacity| {
             format!("exponential think times; the user of a request that finds {capacity} requests thinks again")
         },

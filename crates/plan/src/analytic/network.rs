@@ -2,15 +2,20 @@
 
 use offered_distributions::Shape;
 use offered_schedule::arrivals::Batch;
-use offered_workload::Policy;
+use offered_workload::{Policy, Region};
 
-use super::{Finding, Pattern, SteadyState, System, is_blind, is_insensitive};
+use super::{Finding, Pattern, SteadyState, System, is_blind, is_insensitive, region};
 use crate::closed::mva;
 use crate::open::qna;
 use crate::{Error, Station, StationKind, jackson};
 
 /// Solves a network with any system model.
-pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload::Station]) -> Result<Finding, Error> {
+pub(super) fn solve(
+    system: System,
+    pattern: &Pattern,
+    nodes: &[offered_workload::Station],
+    regions: &[Region],
+) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
         System::PartlyOpen { .. } => "partly-open network",
@@ -23,7 +28,15 @@ pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload
     };
     let network = nodes.iter().map(product_form).collect::<Result<Option<Vec<Station>>, Error>>()?;
     let network = match (network, system, pattern) {
-        (Some(network), _, Pattern::Poisson(_)) => network,
+        (Some(network), _, Pattern::Poisson(_)) if regions.is_empty() => network,
+        (Some(network), _, Pattern::Poisson(_)) => {
+            let exponential = nodes.iter().map(|node| matches!(node.server().service().shape(), Shape::Exponential(_)));
+            let nodes: Vec<region::Node> = network.into_iter().zip(exponential).collect();
+            return region::solve(system, name, &nodes, regions);
+        }
+        _ if !regions.is_empty() => {
+            return Ok(Finding::none(name, "a limited capacity in a network that has no product form"));
+        }
         (_, System::Open { rate }, _) => return approximate(rate, gaps_scv, nodes),
         _ => {
             let other = nodes.iter().find(|node| matches!(product_form(node), Ok(None)));

@@ -39,6 +39,16 @@ pub fn solve(stations: &[Station], users: u64, think: f64) -> Result<Solution, E
     Ok(Solution::of(stations, 1.0 / gap[gap.len() - 1], &residence, Some(users)))
 }
 
+/// Throughputs with 1, 2, ... `users` users, per second.
+///
+/// # Errors
+/// As [`solve`].
+pub(crate) fn throughputs(stations: &[Station], users: u64, think: f64) -> Result<Vec<f64>, Error> {
+    let (single, several) = queues(stations, users, think)?;
+    let gap = joined_by(&several, joined_by(&single, idle(stations, users, think)));
+    Ok(gap[1..].iter().map(|gap| 1.0 / gap).collect())
+}
+
 /// Distribution of the number of requests at station `place` of the network that [`solve`] solves.
 ///
 /// # Errors

@@ -35,17 +35,17 @@ pub(crate) fn solve(stations: &[Station], scv: &[f64], gaps_scv: f64, rate: f64)
 }
 
 /// Moves of a request between stations, in its mean number of them.
-struct Flows {
+pub(crate) struct Flows {
     /// From outside to each station.
-    entries: Vec<f64>,
+    pub(crate) entries: Vec<f64>,
     /// From each station (outer) to each station (inner).
-    moves: Vec<Vec<f64>>,
+    pub(crate) moves: Vec<Vec<f64>>,
 }
 
 impl Flows {
     /// The moves of a request that visits the stations in rounds: all once, then those with more visits again. A visit
     /// beyond the whole number below `visits` has the probability that yields the mean.
-    fn of(stations: &[Station]) -> Result<Self, Error> {
+    pub(crate) fn of(stations: &[Station]) -> Result<Self, Error> {
         let steps: f64 = stations.iter().map(|station| station.visits.ceil()).sum();
         if steps > MAX_STEPS {
             return Err(Error::Unsupported(format!("a request makes up to {steps} visits, more than 100,000")));

@@ -14,7 +14,7 @@ use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::template::Template;
-use crate::{Call, Rates, Request, Reuse, Server, Station, Target, Url};
+use crate::{Call, Rates, Region, Request, Reuse, Server, Station, Target, Url, WhenFull};
 use offered_base::nearest;
 use offered_distributions::Distribution;
 
@@ -108,6 +108,30 @@ fn engine(value: &Value<'_>) -> Result<Engine, Mistake> {
     value.checked(engine.check())
 }
 
+/// Reads `capacity` and `when_full` of a station or a region.
+fn capacity(table: &Table<'_>) -> Result<(Option<u32>, WhenFull), Mistake> {
+    let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
+    match (capacity, table.get("when_full")) {
+        (None, Some(value)) => Err(value.mistake("goes with capacity; write for example capacity = 16")),
+        (capacity, _) => Ok((capacity, table.named("when_full")?.unwrap_or(WhenFull::Reject))),
+    }
+}
+
+/// Reads the regions of a network.
+pub(super) fn regions(root: &Table<'_>) -> Result<Vec<Region>, Mistake> {
+    let items = root.get("region").map_or(Ok(Vec::new()), |value| value.list())?;
+    let region = |item: &Value<'_>| {
+        let table = item.table(&shape::REGION)?;
+        let name = table.need("name", "\"pool\"")?.text()?.to_owned();
+        let stations = table.need("stations", "[\"web\", \"db\"]")?.list()?;
+        let stations = stations.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<_, _>>()?;
+        table.need("capacity", "16")?;
+        let (capacity, when_full) = capacity(&table)?;
+        Ok(Region { name, stations, capacity: capacity.unwrap_or_default(), when_full })
+    };
+    items.iter().map(region).collect()
+}
+
 /// Reads load-dependent rates.
 fn rates(value: &Value<'_>) -> Result<Rates, Mistake> {
     if value.is_list() {
@@ -179,7 +203,9 @@ impl Reader<'_> {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
                 visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
             })?;
-            stations.push(Station { name, visits, server: self.works(&table, false)? });
+            let (capacity, when_full) = capacity(&table)?;
+            let server = Server { capacity, ..self.works(&table, false)? };
+            stations.push(Station { name, visits, server, when_full });
         }
         Ok(stations)
     }

@@ -6,7 +6,7 @@ use super::Kind::{
 use super::retry::{BREAKER_KEY, PATIENCE, RETRY_KEY};
 use super::{Key, MAX_WHOLE, Shape, key, shape};
 use crate::script::{ClientAuth, Grant, TokenScope};
-use crate::{Protocol, Resolve, Reuse, Target};
+use crate::{Protocol, Resolve, Reuse, Target, WhenFull};
 
 pub(super) const HEADERS: Key =
     key("headers", Named(&Template), "Headers by name, such as { Accept = \"text/html\" }.");
@@ -212,6 +212,23 @@ pub(crate) static ENGINE: Shape = shape(
 )
 .needs(&["step", "sequences"]);
 
+const WHEN_FULL: Key = key(
+    "when_full",
+    Choice(WhenFull::NAMES),
+    "What happens to a request that finds it full: rejected (default), or it waits outside, first come, first served.",
+);
+
+pub(crate) static REGION: Shape = shape(
+    "A region of a queueing network with a limited capacity (finite capacity region).",
+    &[
+        key("name", Text, "Unique name."),
+        key("stations", List(&Text), "Names of its stations."),
+        key("capacity", Whole(1, MAX_WHOLE), "Maximum number of requests at all its stations together."),
+        WHEN_FULL,
+    ],
+)
+.needs(&["name", "stations", "capacity"]);
+
 pub(crate) static STATION: Shape = shape(
     "A station of a queueing network.",
     &[
@@ -221,6 +238,12 @@ pub(crate) static STATION: Shape = shape(
         DISCIPLINE,
         key("service", Kind::Distribution, "Distribution of the service demand of one visit."),
         RATES,
+        key(
+            "capacity",
+            Whole(1, MAX_WHOLE),
+            "Maximum number of requests at the station, waiting and in service. Default: unlimited.",
+        ),
+        WHEN_FULL,
     ],
 )
 .needs(&["name", "service"]);

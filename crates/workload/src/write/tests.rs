@@ -292,7 +292,8 @@ fn served() -> BoxedStrategy<String> {
         (1u32..9, name(), distribution(), 0.1f64..9.0).prop_map(|(m, name, distribution, visits)| {
             format!(
                 "\n[[station]]\nname = \"web\"\nservice = {distribution}\n[[station]]\nname = \"d b\"\nservers = {m}\n\
-                 discipline = \"{name}\"\nservice = {distribution}\nvisits = {visits:?}\n"
+                 discipline = \"{name}\"\nservice = {distribution}\nvisits = {visits:?}\ncapacity = {m}\nwhen_full = \"wait\"\n\
+                 [[region]]\nname = \"p\"\nstations = [\"web\", \"d b\"]\ncapacity = 12\n"
             )
         }),
     ]
