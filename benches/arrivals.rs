@@ -41,7 +41,8 @@ fn main() {
 fn server(policy: &str, service: &Distribution) -> ServerHandle {
     let class_means = vec![Nanos::from_secs_f64(service.mean())];
     let policy: offered_simulate::Policy = policy.parse().expect("a policy");
-    let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed: Seed(1) }).expect("a discipline");
+    let discipline =
+        policy.boxed(&ServerConfig { servers: 1, class_means, seed: Seed(1), rates: None }).expect("a discipline");
     Server::start(Options {
         spin: Nanos::MAX, // a sleeping server would add its own wake-up time of about 40 us to the arrivals
         collect_arrivals: true,

@@ -23,7 +23,7 @@ fn praises(line: &str) -> bool {
 fn overload_is_reported_in_the_first_lines() {
     // One request at a time, 20 ms each: 50/s.
     let seed = Seed(1);
-    let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed, rates: None }).unwrap();
     let server = Server::start(Options::new(policy, Distribution::constant(0.02).unwrap(), seed)).unwrap();
     let url = format!("{}/", server.address());
     let ended = ended(&["run", &url, "--open", "150/s", "-d", "4s", "--seed", "1", "--quiet", "--details"]);

@@ -95,7 +95,7 @@ fn a_run_that_is_frozen_past_its_end() {
 fn an_overloaded_server() {
     // One request at a time, 20 ms each: 50/s.
     let seed = Seed(1);
-    let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy = Policy::Fcfs.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed, rates: None }).unwrap();
     let server = Server::start(Options::new(policy, Distribution::constant(0.02).unwrap(), seed)).unwrap();
     let url = server.address().to_string();
     let said = run(&url, "duration = \"4s\"\narrivals.open.rate = \"150/s\"\n", |_| ());

@@ -31,7 +31,9 @@ tests![
 
 /// A server that responds at once.
 pub(crate) fn server() -> ServerHandle {
-    let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed: Seed(1) }).unwrap();
+    let policy = Policy::Infinite
+        .boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed: Seed(1), rates: None })
+        .unwrap();
     Server::start(Options::new(policy, Distribution::constant(0.0).unwrap(), Seed(1))).unwrap()
 }
 

@@ -16,7 +16,8 @@ tests![a_saturated_thread_is_reported, more_users_than_open_files_gives_a_warnin
 /// sleeps until the last. Few connections limit the load on the server.
 fn a_saturated_thread_is_reported() {
     let seed = Seed(1);
-    let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy =
+        Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed, rates: None }).unwrap();
     let server = Server::start(Options::new(policy, Distribution::constant(0.0).unwrap(), seed)).unwrap();
     let target = format!("{}/", server.address());
     let load = ["--open", "2000000/s", "--duration", "250ms", "--threads", "1", "--connections", "4", "--seed", "1"];
@@ -39,7 +40,8 @@ fn a_saturated_thread_is_reported() {
 /// None of the users sends a request in this short time.
 fn more_users_than_open_files_gives_a_warning() {
     let seed = Seed(1);
-    let policy = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed }).unwrap();
+    let policy =
+        Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: Vec::new(), seed, rates: None }).unwrap();
     let server = Server::start(Options::new(policy, Distribution::constant(0.0).unwrap(), seed)).unwrap();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 232; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_offered"), "run"]);

@@ -47,7 +47,7 @@ fn measured(name: &str, policy: &str, arrivals: &str) -> Measured {
     let (seed, service) = (Seed(5), Distribution::exponential(SERVICE).unwrap());
     let class_means = vec![Nanos::from_secs_f64(SERVICE)];
     let policy: offered_simulate::Policy = policy.parse().unwrap();
-    let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed }).unwrap();
+    let discipline = policy.boxed(&ServerConfig { servers: 1, class_means, seed, rates: None }).unwrap();
     let server = Server::start(Options { collect_arrivals: true, ..Options::new(discipline, service, seed) }).unwrap();
     let text = format!(
         "seed = 7\nduration = \"25s\"\nskip_first = \"1s\"\ntarget.url = \"{}/\"\ngenerator.wait = \"sleep\"\n[arrivals]\n{arrivals}\n",

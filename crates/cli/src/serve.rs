@@ -109,7 +109,8 @@ pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
     };
     // Jobs of unknown paths form the last class.
     class_means.push(Nanos::from_secs_f64(modelled.service().mean()));
-    let setting = ServerConfig { servers: modelled.servers(), class_means, seed };
+    let rates = modelled.rates().map(|_| modelled.total_rates());
+    let setting = ServerConfig { servers: modelled.servers(), class_means, seed, rates };
     let options = Options::new(modelled.discipline().boxed(&setting)?, modelled.service().clone(), seed);
     let running = Server::start(Options {
         listen: args.listen,

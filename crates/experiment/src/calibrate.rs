@@ -174,7 +174,8 @@ impl OpenRun {
 /// Runs `sessions` with one thread against a server in this process that responds immediately.
 fn against_ourselves(long: Nanos, precision: WaitMode, sessions: Sessions) -> Result<(Vec<Event>, RunStats), Error> {
     let (service, seed) = (Distribution::constant(0.0)?, Seed(1));
-    let discipline = Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: vec![Nanos::ZERO], seed })?;
+    let discipline =
+        Policy::Infinite.boxed(&ServerConfig { servers: 1, class_means: vec![Nanos::ZERO], seed, rates: None })?;
     let server = Server::start(Options::new(discipline, service, seed))?;
     let workload = Workload::new(Draft {
         target: Some(Target::new(format!("{}/", server.address()).parse()?)),

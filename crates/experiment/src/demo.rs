@@ -108,7 +108,7 @@ impl Case {
         let Self { name, sessions, theory_ms, source } = self;
         let arrivals = offered_workload::sessions_to_toml(&sessions);
         let service = Distribution::exponential(SERVICE)?;
-        let setting = ServerConfig { servers: 1, class_means: vec![Nanos::from_secs_f64(SERVICE)], seed };
+        let setting = ServerConfig { servers: 1, class_means: vec![Nanos::from_secs_f64(SERVICE)], seed, rates: None };
         let server = Server::start(Options::new(Policy::Ps(None).boxed(&setting)?, service, seed))?;
         // Each request carries its service time, so that the simulation serves exactly the same work.
         let text = format!(

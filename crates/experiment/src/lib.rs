@@ -45,6 +45,8 @@ mod error;
 mod field;
 mod figures;
 pub mod fit;
+#[cfg(test)]
+mod formula_tests;
 mod incomplete;
 mod location;
 pub mod log_models;

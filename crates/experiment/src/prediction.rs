@@ -105,7 +105,7 @@ pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     let works = workload.works();
     let law = |label: u16| works.distribution(label).unwrap_or(server.service());
     let mean: f64 = (0u16..).zip(workload.shares()).map(|(label, share)| share * law(label).mean()).sum();
-    Some(ServerLimits { capacity_per_s: f64::from(server.servers()) / mean, service_ms: mean * 1e3 })
+    Some(ServerLimits { capacity_per_s: server.largest_rate()? / mean, service_ms: mean * 1e3 })
 }
 
 /// The response times of a dry run without others: constant, at the mean of a closed system's modelled server, on which the rate of its

@@ -114,5 +114,5 @@ pub(crate) fn at_equal_load(
 /// The system with this load, if there is a formula.
 fn system_at_load(workload: &Workload, load: f64) -> Option<System> {
     let answer = analytic::analyse(workload, Some(load)).ok()?;
-    answer.steady_state.and(answer.system)
+    answer.steady_state.filter(|known| !known.is_approximation).and(answer.system)
 }

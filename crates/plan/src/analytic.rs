@@ -5,16 +5,17 @@
 //! silently.
 
 mod closed;
+mod load_dependent;
 mod network;
 mod open;
 mod partly_open;
+mod region;
 mod service;
 
 use offered_base::Rate;
 use offered_distributions::{Distribution, Shape};
 use offered_schedule::arrivals::{Batch, Process, Schedule};
-use offered_workload::Policy;
-use offered_workload::{Server, Workload};
+use offered_workload::{Policy, Server, WhenFull, Workload};
 
 use crate::closed::RequestStream;
 use crate::closed::bounds::{self, Bounds};
@@ -59,8 +60,8 @@ pub enum System {
 enum Servers<'a> {
     /// One station, and the service time distributions of the requests.
     One(&'a Server, Service),
-    /// A network.
-    Network(&'a [offered_workload::Station]),
+    /// A network and its regions.
+    Network(&'a [offered_workload::Station], Vec<offered_workload::Region>),
 }
 
 /// Steady-state metrics, and where they come from.
@@ -137,6 +138,18 @@ fn most_busy(server: &Server) -> u32 {
     }
 }
 
+/// Whether only the mean of the service time matters: under symmetric disciplines (Kelly 1979), of which several servers of preemptive LCFS
+/// are none.
+fn is_insensitive(server: &Server) -> bool {
+    server.discipline() == Policy::Ps(None)
+        || (server.discipline() == Policy::Lcfs { preemptive: true } && server.servers() == 1)
+}
+
+/// Whether the order of service depends neither on sizes nor on classes.
+fn is_blind(server: &Server) -> bool {
+    matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(_))
+}
+
 /// The name of a model with its metrics, or with the reason why there are none.
 struct Finding {
     model: String,
@@ -178,9 +191,15 @@ impl SteadyState {
         }
     }
 
-    /// Metrics of a network. Its utilisation is that of its busiest queue.
-    fn network(network: &[Station], solution: Solution, method: &'static str, source: &'static str) -> Self {
-        let busiest = network.iter().map(|s| solution.throughput / s.capacity()).fold(0.0, f64::max);
+    /// Metrics of a network with at most `most` requests. Its utilisation is that of its busiest queue.
+    fn network(
+        network: &[Station],
+        most: Option<u64>,
+        solution: Solution,
+        method: &'static str,
+        source: &'static str,
+    ) -> Self {
+        let busiest = network.iter().map(|s| solution.throughput / s.capacity(most)).fold(0.0, f64::max);
         Self {
             in_system: solution.in_system,
             stations: solution.stations,
@@ -225,7 +244,7 @@ impl System {
     /// # Errors
     /// The load is outside (0, 1), the users do not reach it, or the closed system has no closed form.
     fn at_load(self, load: f64, pattern: &Pattern, servers: &Servers<'_>) -> Result<Self, Error> {
-        let (m, service) = servers.slowest()?;
+        let (m, service) = servers.slowest(self.users())?;
         Ok(match self {
             Self::Open { .. } => Self::Open { rate: load::open_rate(load, m, service)? },
             Self::PartlyOpen { requests, geometric, think, exponential, .. } => {
@@ -240,6 +259,11 @@ impl System {
                 Self::Closed { users, think: load::closed_think(load, m, service, users, throughput)?, exponential }
             }
         })
+    }
+
+    /// Number of users; `None` where arrivals do not depend on responses.
+    fn users(&self) -> Option<u64> {
+        if let Self::Closed { users, .. } = self { Some(*users) } else { None }
     }
 
     /// Arrival rate in requests per second; `None` for a closed system, where it depends on the responses.
@@ -291,7 +315,7 @@ impl<'a> Servers<'a> {
     /// The workload has neither.
     fn of(workload: &'a Workload) -> Result<Self, Error> {
         match workload.server() {
-            _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations())),
+            _ if !workload.stations().is_empty() => Ok(Self::Network(workload.stations(), workload.regions())),
             Some(server) if server.discipline().engine().is_some() => Err(Error::Unsupported(
                 "no formula solves a batching engine; use `offered simulate`, which simulates it".into(),
             )),
@@ -303,10 +327,20 @@ impl<'a> Servers<'a> {
         }
     }
 
+    /// Whether no request of a closed system is rejected.
+    fn have_room_for(&self, users: u64) -> bool {
+        match self {
+            Self::One(server, _) => server.capacity().is_none_or(|capacity| u64::from(capacity) >= users),
+            Self::Network(_, regions) => {
+                !regions.iter().any(|region| region.when_full == WhenFull::Reject && u64::from(region.capacity) < users)
+            }
+        }
+    }
+
     fn discipline(&self) -> String {
         match self {
             Self::One(server, _) => server.discipline().to_string(),
-            Self::Network(_) => "network".to_owned(),
+            Self::Network(..) => "network".to_owned(),
         }
     }
 
@@ -315,23 +349,33 @@ impl<'a> Servers<'a> {
         let station = |name: &str, visits, mean, server: &Server| {
             let kind = match server.discipline() {
                 Policy::Infinite => StationKind::Delay,
+                _ if server.rates().is_some() => StationKind::LoadDependent(server.total_rates()),
                 _ => StationKind::Queue { servers: server.servers() },
             };
             Station::new(name, visits, mean, kind)
         };
         match self {
             Self::One(server, service) => Ok(vec![station("server", 1.0, service.mean(), server)?]),
-            Self::Network(nodes) => nodes
+            Self::Network(nodes, _) => nodes
                 .iter()
                 .map(|node| station(node.name(), node.visits(), node.server().service().mean(), node.server()))
                 .collect(),
         }
     }
 
-    /// Number of servers and mean demand, in seconds, of the station that saturates first.
-    fn slowest(&self) -> Result<(u32, f64), Error> {
-        let queue = |s: &Station| match s.kind {
-            StationKind::Queue { servers } => Some((servers, s.demand())),
+    /// Number of servers and mean demand, in seconds, of the station that saturates first; with load-dependent rates one server and the
+    /// mean demand over the rate that lasts with at most `users` users.
+    fn slowest(&self, users: Option<u64>) -> Result<(u32, f64), Error> {
+        let most = |name: &str| match self {
+            Self::One(server, _) => server.capacity().map(u64::from).into_iter().chain(users).min(),
+            Self::Network(_, regions) => {
+                let around = regions.iter().filter(|region| region.stations.iter().any(|station| station == name));
+                around.map(|region| u64::from(region.capacity)).chain(users).min()
+            }
+        };
+        let queue = |s: &Station| match &s.kind {
+            StationKind::Queue { servers } => Some((*servers, s.demand())),
+            StationKind::LoadDependent(_) => Some((1, 1.0 / s.capacity(most(&s.name)))),
             StationKind::Delay => None,
         };
         let by_demand = |a: &(u32, f64), b: &(u32, f64)| (a.1 / f64::from(a.0)).total_cmp(&(b.1 / f64::from(b.0)));
@@ -402,7 +446,7 @@ fn solve_at_load(system: System, pattern: &Pattern, load: f64, servers: &Servers
 /// Invalid parameters, or an open load of 1 or more.
 fn solve(system: System, pattern: &Pattern, servers: &Servers<'_>) -> Result<Analysis, Error> {
     let Finding { model, steady_state, assumption } = match servers {
-        Servers::Network(nodes) => network::solve(system, pattern, nodes)?,
+        Servers::Network(nodes, regions) => network::solve(system, pattern, nodes, regions)?,
         Servers::One(server, service) => match system {
             System::Open { rate } => open::solve(rate, pattern, server, service)?,
             System::Closed { users, think, exponential } => closed::solve(users, think, exponential, server, service)?,
@@ -413,11 +457,14 @@ fn solve(system: System, pattern: &Pattern, servers: &Servers<'_>) -> Result<Ana
         },
     };
     let bounds = match system {
-        System::Closed { users, think, .. } => bounds::bounds(&servers.stations()?, users, think).ok(),
+        System::Closed { users, think, .. } if servers.have_room_for(users) => {
+            bounds::bounds(&servers.stations()?, users, think).ok()
+        }
+        System::Closed { .. } => None,
         System::Open { .. } | System::PartlyOpen { .. } => None,
     };
     let load = match system.arrival_rate() {
-        Some(rate) => servers.slowest().ok().map(|(m, service)| rate * service / f64::from(m)),
+        Some(rate) => servers.slowest(None).ok().map(|(m, service)| rate * service / f64::from(m)),
         None => steady_state.as_ref().map(|steady_state| steady_state.utilisation),
     };
     Ok(Analysis {

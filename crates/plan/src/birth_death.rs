@@ -1,4 +1,4 @@
-//! Stationary probabilities of a birth-death chain, computed from the mode outward so that none overflows.
+//! Stationary probabilities of a birth-death chain, computed so that none overflows.
 
 /// P(n) for n = 0..=last. `up(n)` is the rate from n to n+1 and `down(n)` the rate from n to n-1. P must have one mode.
 ///
@@ -15,4 +15,12 @@ pub(crate) fn stationary(last: usize, up: impl Fn(usize) -> f64, down: impl Fn(u
     }
     let total: f64 = p.iter().sum();
     p.into_iter().map(|p| p / total).collect()
+}
+
+/// P(n) from the logarithms of weights, which may have several modes.
+pub(crate) fn normalised(logarithms: &[f64]) -> Vec<f64> {
+    let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = logarithms.iter().map(|logarithm| libm::exp(logarithm - largest)).collect();
+    let total: f64 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / total).collect()
 }

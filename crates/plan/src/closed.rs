@@ -4,6 +4,7 @@ pub mod bounds;
 mod classes;
 mod constants;
 pub(crate) mod finite_source;
+pub mod load_dependent;
 pub mod machine_repair;
 pub mod multiclass;
 pub mod mva;

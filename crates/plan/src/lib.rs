@@ -40,6 +40,7 @@ pub mod littles_law;
 pub mod load;
 mod matrix;
 mod moments;
+mod occupancy;
 pub mod open;
 pub mod partly_open;
 mod percentile;
@@ -63,6 +64,8 @@ pub struct Response {
 
 #[cfg(test)]
 mod checks;
+#[cfg(test)]
+mod load_dependent_tests;
 #[cfg(test)]
 mod percentile_tests;
 #[cfg(test)]

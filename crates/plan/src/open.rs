@@ -3,6 +3,7 @@
 pub(crate) mod batches;
 pub mod finite;
 pub mod gim1;
+pub mod load_dependent;
 pub(crate) mod md1;
 pub mod mg1;
 pub mod mmm;

@@ -1,5 +1,7 @@
 //! Stations of a network, and the results of a solver for each.
 
+use offered_workload::Rates;
+
 use crate::Error;
 use crate::error::{not_negative, positive, some};
 
@@ -17,13 +19,15 @@ pub struct Station {
 }
 
 /// How a station serves the requests that are there at the same time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum StationKind {
     /// `servers` servers with one queue.
     Queue {
         /// m, number of servers; at least 1.
         servers: u32,
     },
+    /// A total rate that depends on the number of requests present.
+    LoadDependent(Rates),
     /// Every request is served at once; none waits.
     Delay,
 }
@@ -55,17 +59,18 @@ impl Station {
         self.visits * self.service
     }
 
-    /// Number of servers; infinite for a delay.
-    pub fn servers(&self) -> f64 {
-        match self.kind {
-            StationKind::Queue { servers } => f64::from(servers),
+    /// The total rate that the station can keep up with at most `most` requests (`None`: unlimited), in units of a server of speed 1.
+    pub fn lasting_rate(&self, most: Option<u64>) -> f64 {
+        match &self.kind {
+            StationKind::Queue { servers } => f64::from(*servers),
+            StationKind::LoadDependent(rates) => rates.lasting(most),
             StationKind::Delay => f64::INFINITY,
         }
     }
 
-    /// Maximum throughput in requests per second: m / D; infinite for a delay.
-    pub fn capacity(&self) -> f64 {
-        self.servers() / self.demand()
+    /// Maximum throughput in requests per second with at most `most` requests in the network; infinite for a delay.
+    pub fn capacity(&self, most: Option<u64>) -> f64 {
+        self.lasting_rate(most) / self.demand()
     }
 }
 
@@ -88,7 +93,8 @@ pub struct StationMetrics {
     pub residence: f64,
     /// Q, mean number of requests at the station.
     pub in_system: f64,
-    /// U, utilisation of each server; for a delay, the mean number of requests.
+    /// U, utilisation of each server: with load-dependent rates the throughput over the largest one; for a delay, the mean number of
+    /// requests.
     pub utilisation: f64,
     /// Visits per second.
     pub throughput: f64,
@@ -108,15 +114,16 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Computes all metrics from the throughput and the residence time at each station.
-    pub(crate) fn of(stations: &[Station], throughput: f64, residence: &[f64]) -> Self {
+    /// Computes all metrics from the throughput and the residence time at each station. `most` is the number of users; `None` in an open
+    /// network.
+    pub(crate) fn of(stations: &[Station], throughput: f64, residence: &[f64], most: Option<u64>) -> Self {
         let at = |(station, residence): (&Station, &f64)| StationMetrics {
             name: station.name.clone(),
             residence: *residence,
             in_system: throughput * residence,
             utilisation: match station.kind {
-                StationKind::Queue { servers } => throughput * station.demand() / f64::from(servers),
                 StationKind::Delay => throughput * station.demand(),
+                _ => throughput * station.demand() / station.lasting_rate(most),
             },
             throughput: throughput * station.visits,
         };

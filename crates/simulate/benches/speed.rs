@@ -76,7 +76,8 @@ fn main() {
         );
         let workload = Workload::parse(&text, "bench", &|_| Err(String::new())).unwrap();
         let demands = ServiceDemands::new(&workload).unwrap();
-        let config = ServerConfig { servers: 1, class_means: demands.class_means(), seed: workload.seed() };
+        let config =
+            ServerConfig { servers: 1, class_means: demands.class_means(), seed: workload.seed(), rates: None };
         let race = Race { workload, demands };
         let speed = policy.parse::<Policy>().unwrap().build(&config, race).unwrap();
         println!("{name:24} {speed:14.1}");

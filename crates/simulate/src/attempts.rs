@@ -16,7 +16,7 @@ use offered_workload::retry::TimeLimits;
 use offered_workload::script::OnFailure;
 
 use crate::discipline::{Discipline, Job, JobTokens};
-use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver};
+use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, event};
 
 /// Numbers of a simulation with time limits or retries, in its measured time. Rates are per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -127,8 +127,11 @@ impl<'a> Attempts<'a> {
             } else if next == Instant::MAX {
                 return;
             } else if completion == next {
-                let Some(job) = server.discipline.complete(next) else { continue };
-                self.completed(next, &job, server, &mut ended);
+                let job = server.discipline.complete(next);
+                self.rejected(next, server, &mut ended);
+                if let Some(job) = job {
+                    self.completed(next, &job, server, &mut ended);
+                }
             } else if timeout == next {
                 self.timed_out(next, server, &mut ended);
             } else if let Some(Resend { launch, label, .. }) = self.tracker.due(next, &mut ended)
@@ -181,6 +184,19 @@ impl<'a> Attempts<'a> {
             self.timeouts.push(Reverse((at, place, self.serial)));
         }
         server.discipline.arrive(now, Job { id: place as u64, class: label, size, arrived: now, tokens });
+        self.rejected(now, server, ended);
+    }
+
+    /// Ends the attempts that were rejected inside the server at `now`.
+    fn rejected<D: Discipline>(&mut self, now: Instant, server: &mut SimulatedServer<D>, ended: &mut Vec<Event>) {
+        while let Some(job) = server.discipline.rejected() {
+            let Attempt { launch, sent, is_awaited, .. } = self.jobs[job.id as usize];
+            self.jobs[job.id as usize].is_awaited = false;
+            server.dismiss(&job);
+            if is_awaited {
+                ended.push(Event { done: Some(now), outcome: Outcome::Refused, ..event(launch, job.class, sent) });
+            }
+        }
     }
 
     /// When the next attempt times out.
@@ -286,12 +302,6 @@ impl<'a> Attempts<'a> {
             breaker_open_per_s: rate(held_back),
         }
     }
-}
-
-/// The event of an attempt that was sent at `sent`.
-fn event(launch: Launch, label: u16, sent: Instant) -> Event {
-    let Launch { session, step, .. } = launch;
-    Event { sent: Some(sent), session, step, label, ..Event::at(launch.intended) }
 }
 
 #[cfg(test)]

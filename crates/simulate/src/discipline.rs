@@ -19,6 +19,7 @@ mod fcfs;
 mod infinite;
 mod lcfs;
 mod limited;
+mod load_dependent;
 mod longest;
 mod network;
 mod non_preemptive;
@@ -27,6 +28,7 @@ mod priority;
 mod priority_ps;
 mod ps;
 mod ranked;
+mod regions;
 mod round_robin;
 mod shortest;
 mod srpt;
@@ -37,6 +39,7 @@ pub use fcfs::Fcfs;
 pub use infinite::Infinite;
 pub use lcfs::{Lcfs, PreemptiveLcfs};
 pub use limited::{Limited, LimitedPriorityPs, LimitedPs};
+pub use load_dependent::LoadDependent;
 pub use longest::{Ljf, Longest, Pljf};
 pub use network::{Network, Station};
 pub use non_preemptive::{NonPreemptive, WaitingQueue};
@@ -45,6 +48,7 @@ pub use priority::{ByClass, PreemptivePriority, Priority};
 pub use priority_ps::PriorityPs;
 pub use ps::Ps;
 pub use ranked::{Rank, RankedQueue, SizeEstimate};
+pub use regions::{Region, Regions};
 pub use round_robin::RoundRobin;
 pub use shortest::{Psjf, Shortest, Sjf};
 pub use srpt::Srpt;
@@ -154,6 +158,12 @@ pub trait Discipline {
     fn cancel(&mut self, id: u64) -> bool {
         let _ = id;
         false
+    }
+
+    /// Removes a job that was rejected at the instant of the last call of [`arrive`](Self::arrive) or [`complete`](Self::complete). The caller
+    /// must call it after these until it returns `None`. Only a network with regions rejects jobs.
+    fn rejected(&mut self) -> Option<Job> {
+        None
     }
 
     /// Calls `report(id, remaining work)` for each job in service at `now`; a server that sends responses piece by

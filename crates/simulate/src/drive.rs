@@ -326,7 +326,8 @@ pub trait SimulationObserver {
     fn attempt(&mut self, event: &Event) {
         let _ = event;
     }
-    /// In such a workload, instead of `rejected` and `completed`: a request with this demand ended. [`ControlFlow::Break`] as there.
+    /// In such a workload, instead of `rejected` and `completed`: a request with this demand ended. [`ControlFlow::Break`] as there. In any
+    /// workload: a request was rejected after it had entered the system.
     fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
         let (launch, job) = request_of(event, size);
         match (event.outcome, event.done) {
@@ -341,6 +342,31 @@ pub trait SimulationObserver {
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = (now, launch, class);
     }
+}
+
+/// The event of a request that was sent at `sent`.
+pub(crate) fn event(launch: Launch, label: u16, sent: Instant) -> Event {
+    let Launch { session, step, .. } = launch;
+    Event { sent: Some(sent), session, step, label, ..Event::at(launch.intended) }
+}
+
+/// Ends the requests that were rejected inside the server at `now`.
+#[inline]
+fn rejected<D: Discipline, S: SimulationObserver>(
+    now: Instant,
+    agenda: &mut Agenda,
+    server: &mut SimulatedServer<D>,
+    sink: &mut S,
+) -> ControlFlow<()> {
+    let mut flow = ControlFlow::Continue(());
+    while let Some(job) = server.discipline.rejected() {
+        let launch = server.dismiss(&job);
+        let after = agenda.completed(launch, now);
+        let event = event(launch, job.class, launch.intended);
+        let next = sink.ended(&Event { done: Some(now), outcome: Outcome::Refused, ..event }, job.size, after);
+        flow = if next.is_break() { next } else { flow };
+    }
+    flow
 }
 
 /// Runs until the agenda and the server are empty, or the observer stops it.
@@ -363,14 +389,20 @@ pub fn drive<D: Discipline, S: SimulationObserver>(
             if let Some(place) = server.admit(launch, class) {
                 server.discipline.arrive(now, Job { id: place as u64, class, size, arrived: now, tokens });
                 sink.arrived(now);
+                if rejected(now, agenda, server, sink).is_break() {
+                    return;
+                }
             } else {
                 sink.rejected(launch, class, agenda.completed(launch, now));
             }
         } else if let Some(now) = next {
-            let Some(job) = server.discipline.complete(now) else { continue };
-            let launch = server.dismiss(&job);
-            let after = agenda.completed(launch, now);
-            if sink.completed(now, launch, &job, after).is_break() {
+            let mut flow = ControlFlow::Continue(());
+            if let Some(job) = server.discipline.complete(now) {
+                let launch = server.dismiss(&job);
+                let after = agenda.completed(launch, now);
+                flow = sink.completed(now, launch, &job, after);
+            }
+            if rejected(now, agenda, server, sink).is_break() || flow.is_break() {
                 return;
             }
         } else {

@@ -30,7 +30,7 @@ pub enum MeanInterval {
 impl MeanInterval {
     /// For a run of `jobs` jobs.
     pub(crate) fn of(workload: &Workload, modelled: &ModelledServer, demands: &ServiceDemands, jobs: u64) -> Self {
-        let unlimited = modelled.capacity().is_none()
+        let unlimited = modelled.admits_all()
             && workload.time_limits().is_none()
             && !matches!(workload.sessions(), Sessions::Closed(_));
         let each = |(policy, servers, [second, fourth]): (Policy, u32, [f64; 2])| {

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::drive::ServiceDemands;
 use crate::modelled_server::ModelledServer;
 use crate::result::Stop;
-use crate::simulation::{offered_load, simulate, times};
+use crate::simulation::{offered_load, simulate, times, unstable};
 
 /// Requests in the first trials of the search. Later trials grow until the load is precise enough.
 const MIN_TRIAL_JOBS: u64 = 4_000;
@@ -60,9 +60,9 @@ pub fn at_load(
     progress: &mut dyn FnMut(LoadTrial),
 ) -> Result<Workload, Error> {
     let at = at_any_load(workload, load, tolerance, progress)?;
-    let is_limited = ModelledServer::new(workload, &ServiceDemands::new(workload)?)?.capacity().is_some();
+    let admits_all = ModelledServer::new(workload, &ServiceDemands::new(workload)?)?.admits_all();
     match workload.sessions() {
-        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && !is_limited => Err(Error::Unstable { load }),
+        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && admits_all => Err(Error::Unstable { load }),
         _ => Ok(at),
     }
 }
@@ -88,6 +88,9 @@ pub fn at_any_load(
             InvalidValue::new("every request has its own server, so no rate produces a load; give a rate").into()
         );
     };
+    if bottleneck.is_infinite() {
+        return Err(unstable(f64::INFINITY));
+    }
     let sessions = match workload.sessions() {
         Sessions::Scenarios(_) => {
             return Err(InvalidValue::new("scenarios have loads of their own; change their rates or users").into());
@@ -112,7 +115,7 @@ pub fn at_any_load(
         }
         Sessions::Closed(closed) => {
             let cycle = closed.users() as f64 * bottleneck / load;
-            let (least, unlimited) = (demands.mean(), modelled.capacity().is_none());
+            let (least, unlimited) = (demands.mean(), modelled.admits_all());
             let mut search =
                 Search { workload, closed, cycle, bottleneck, least, tolerance, unlimited, progress, trials: 0 };
             Sessions::Closed(closed.with_mean_think(search.think(load)?)?)
@@ -130,7 +133,7 @@ pub fn unstable_load(workload: &Workload) -> Result<Option<f64>, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     let load = offered_load(workload, &modelled, &demands);
-    Ok(load.filter(|load| *load >= 1.0 && modelled.capacity().is_none()))
+    Ok(load.filter(|load| *load >= 1.0 && modelled.admits_all()))
 }
 
 fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, InvalidValue> {

@@ -1,10 +1,11 @@
 //! Builds the modelled server of a workload.
 
-use offered_base::{InvalidValue, Nanos};
+use offered_base::{InvalidValue, Nanos, Seed};
+use offered_schedule::Sessions;
 use offered_workload::Station as Specified;
-use offered_workload::Workload;
+use offered_workload::{Rates, Server, WhenFull, Workload};
 
-use crate::discipline::{Network, Station};
+use crate::discipline::{Network, Region, Regions, Station};
 use crate::drive::ServiceDemands;
 use crate::policy::{BuildDiscipline, DisciplineVisitor, Policy, ServerConfig};
 
@@ -14,9 +15,14 @@ pub struct ModelledServer {
     /// Policy of the first station.
     pub policy: Policy,
     config: ServerConfig,
+    /// Total rates of a single server.
+    rates: Rates,
     capacity: Option<u32>,
+    /// Number of users of a closed system.
+    users: Option<u64>,
     /// The stations of a network; empty for a single server.
     tour: Vec<(Policy, Specified)>,
+    regions: Vec<Region>,
 }
 
 impl ModelledServer {
@@ -25,13 +31,21 @@ impl ModelledServer {
     /// # Errors
     /// The workload has no `[server]`, or its discipline does not fit the workload.
     pub fn new(workload: &Workload, demands: &ServiceDemands) -> Result<Self, InvalidValue> {
-        let config = |servers| ServerConfig { servers, class_means: demands.class_means(), seed: workload.seed() };
+        let (class_means, seed) = (demands.class_means(), workload.seed());
+        let config = |server: &Server| config(server, class_means.clone(), seed);
+        let users = match workload.sessions() {
+            Sessions::Closed(closed) => Some(closed.users()),
+            _ => None,
+        };
         let modelled = if let Some(server) = workload.server() {
             Self {
                 policy: server.discipline(),
-                config: config(server.servers()),
+                config: config(server),
+                rates: server.total_rates(),
                 capacity: server.capacity(),
+                users,
                 tour: Vec::new(),
+                regions: Vec::new(),
             }
         } else {
             if workload.has_own_work() {
@@ -40,10 +54,20 @@ impl ModelledServer {
                 ));
             }
             let tour: Vec<_> = workload.stations().iter().map(|s| (s.server().discipline(), s.clone())).collect();
+            let regions = regions(workload);
+            let is_whole = |region: &&Region| region.rejects && region.stations.len() == tour.len();
             let (policy, first) = tour.first().ok_or_else(|| {
                 InvalidValue::new("the workload has no [server] to simulate; add for example `server = { discipline = \"ps\", service = { exponential = \"10ms\" } }`")
             })?;
-            Self { policy: *policy, config: config(first.server().servers()), capacity: None, tour }
+            Self {
+                policy: *policy,
+                config: config(first.server()),
+                rates: first.server().total_rates(),
+                capacity: regions.iter().filter(is_whole).map(|region| region.capacity).min(),
+                users,
+                tour,
+                regions,
+            }
         };
         modelled.build(Check)?;
         Ok(modelled)
@@ -52,6 +76,11 @@ impl ModelledServer {
     /// Maximum number of requests in the system; `None` means unlimited.
     pub fn capacity(&self) -> Option<u32> {
         self.capacity
+    }
+
+    /// Whether no request is rejected.
+    pub fn admits_all(&self) -> bool {
+        self.capacity.is_none() && !self.regions.iter().any(|region| region.rejects)
     }
 
     /// Builds the discipline, empty, and passes it to `visitor` with its concrete type.
@@ -67,22 +96,29 @@ impl ModelledServer {
             let server = station.server();
             let mean = Nanos::from_secs_f64(server.service().mean());
             let class_means = vec![mean; self.config.class_means.len()];
-            let config = ServerConfig { servers: server.servers(), class_means, seed: self.config.seed };
-            let discipline = policy.boxed(&config)?;
+            let discipline = policy.boxed(&config(server, class_means, self.config.seed))?;
             Ok(Station { discipline, service: server.service().clone(), visits: station.visits() })
         };
         let stations = self.tour.iter().map(station).collect::<Result<Vec<_>, InvalidValue>>()?;
-        Ok(visitor.visit(Network::new(stations, self.config.seed)?))
+        let regions = Regions::new(stations.len(), self.regions.clone());
+        Ok(visitor.visit(Network::new(stations, regions, self.config.seed)?))
     }
 
-    /// Service demand per request and server at the busiest station, seconds; its inverse is the capacity. `None` when
-    /// every request has its own server everywhere.
+    /// Service demand per request at the busiest station over its total rate, seconds; its inverse is the capacity. `None` when
+    /// every request has its own server everywhere. Infinite if the rate falls towards zero and the number of requests is unlimited.
     pub fn bottleneck(&self, demands: &ServiceDemands) -> Option<f64> {
-        let one = (self.policy, demands.mean_at_capacity(), 1.0, self.config.servers);
-        let many = |(p, s): &(Policy, Specified)| (*p, s.server().service().mean(), s.visits(), s.server().servers());
-        let stations: Vec<_> = if self.tour.is_empty() { vec![one] } else { self.tour.iter().map(many).collect() };
+        let most = [self.capacity.map(u64::from), self.users].into_iter().flatten().min();
+        let one = (self.policy, demands.mean_at_capacity(), self.rates.lasting(most));
+        let many = |(k, (policy, station)): (usize, &(Policy, Specified))| {
+            let server = station.server();
+            let around = self.regions.iter().filter(|region| region.stations.contains(&k));
+            let most = around.map(|region| u64::from(region.capacity)).chain(most).min();
+            (*policy, server.service().mean() * station.visits(), server.total_rates().lasting(most))
+        };
+        let stations: Vec<_> =
+            if self.tour.is_empty() { vec![one] } else { self.tour.iter().enumerate().map(many).collect() };
         let busy = stations.into_iter().filter(|(policy, ..)| *policy != Policy::Infinite);
-        busy.map(|(_, mean, visits, servers)| mean * visits / f64::from(servers)).reduce(f64::max)
+        busy.map(|(_, demand, rate)| demand / rate).reduce(f64::max)
     }
 
     /// Policy, number of servers, and E\[S^2\] and E\[S^4\] of the service times at each station.
@@ -99,9 +135,30 @@ impl ModelledServer {
 
     /// Number of servers; `None` where the number of busy servers does not follow from the number of jobs.
     pub fn counted_servers(&self) -> Option<u32> {
-        let is_counted = self.tour.is_empty() && self.policy != Policy::Infinite && self.policy.engine().is_none();
+        let is_counted = self.tour.is_empty()
+            && self.config.rates.is_none()
+            && self.policy != Policy::Infinite
+            && self.policy.engine().is_none();
         is_counted.then_some(self.config.servers)
     }
+}
+
+/// The regions of a network.
+fn regions(workload: &Workload) -> Vec<Region> {
+    let names: Vec<&str> = workload.stations().iter().map(Specified::name).collect();
+    let index = |name: &String| names.iter().position(|known| known == name);
+    let region = |region: offered_workload::Region| Region {
+        stations: region.stations.iter().filter_map(index).collect(),
+        capacity: region.capacity,
+        rejects: region.when_full == WhenFull::Reject,
+    };
+    workload.regions().into_iter().map(region).collect()
+}
+
+/// The configuration of a server whose requests have these mean sizes by class.
+fn config(server: &Server, class_means: Vec<Nanos>, seed: Seed) -> ServerConfig {
+    let rates = server.rates().map(|_| server.total_rates());
+    ServerConfig { servers: server.servers(), class_means, seed, rates }
 }
 
 /// Builds a discipline and drops it.

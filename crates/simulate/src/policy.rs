@@ -1,11 +1,12 @@
 //! Builds the discipline of a scheduling policy.
 
 use offered_base::{InvalidValue, Nanos, Seed};
+use offered_workload::Rates;
 pub use offered_workload::policy::{Knowledge, Order, Policy};
 
 use crate::discipline::{
-    Batch, Discipline, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, Pljf, PreemptiveLcfs,
-    PreemptivePriority, Priority, PriorityPs, Ps, Psjf, RoundRobin, SizeEstimate, Sjf, Srpt,
+    Batch, Discipline, Fb, Fcfs, Infinite, Lcfs, LimitedPriorityPs, LimitedPs, Ljf, LoadDependent, Pljf,
+    PreemptiveLcfs, PreemptivePriority, Priority, PriorityPs, Ps, Psjf, RoundRobin, SizeEstimate, Sjf, Srpt,
 };
 
 /// Receives a discipline with its concrete type, which is known only after the workload is read.
@@ -25,6 +26,8 @@ pub struct ServerConfig {
     pub class_means: Vec<Nanos>,
     /// Seed of the noise of size estimates.
     pub seed: Seed,
+    /// Load-dependent total rates; `None`: each server has speed 1.
+    pub rates: Option<Rates>,
 }
 
 /// Builds a discipline from a policy.
@@ -46,6 +49,10 @@ pub trait BuildDiscipline {
 impl BuildDiscipline for Policy {
     fn build<U: DisciplineVisitor>(self, config: &ServerConfig, visitor: U) -> Result<U::Output, InvalidValue> {
         let m = config.servers;
+        if let Some(rates) = &config.rates {
+            let inner = self.boxed(&ServerConfig { rates: None, ..config.clone() })?;
+            return Ok(visitor.visit(LoadDependent::new(inner, m, rates.clone())));
+        }
         if self.by_class() && config.class_means.len() < 2 {
             return Err(InvalidValue::new(format!(
                 "the discipline {self} needs classes, and there is only one; write at least two [[request]] tables, each with its own `service`, or use psjf"
@@ -106,7 +113,7 @@ mod tests {
     #[test]
     fn every_policy_builds_an_empty_discipline() {
         let settings = ["ps:16", "ps:16:priority", "rr:10ms", "pesjf:0.5", "lejf:2"].map(|name| name.parse().unwrap());
-        let config = ServerConfig { servers: 1, class_means: vec![Nanos(1), Nanos(2)], seed: Seed(1) };
+        let config = ServerConfig { servers: 1, class_means: vec![Nanos(1), Nanos(2)], seed: Seed(1), rates: None };
         for policy in Policy::all().chain(settings) {
             assert_eq!(policy.boxed(&config).unwrap().next(), None, "{policy} starts empty");
         }
@@ -114,7 +121,7 @@ mod tests {
 
     #[test]
     fn misfits_are_refused_in_one_line() {
-        let alone = ServerConfig { servers: 2, class_means: vec![Nanos(1)], seed: Seed(1) };
+        let alone = ServerConfig { servers: 2, class_means: vec![Nanos(1)], seed: Seed(1), rates: None };
         for (policy, why) in [
             ("pesjf".parse().unwrap(), "[[request]]"),
             ("priority".parse().unwrap(), "[[request]]"),

@@ -3,7 +3,7 @@
 use offered_base::{Instant, InvalidValue, Nanos, Share};
 use offered_schedule::{Launch, Sessions, System};
 use offered_stats::steady_state::Estimate;
-use offered_workload::Workload;
+use offered_workload::{Rates, Workload};
 
 use crate::attempts::{AttemptFigures, Attempts};
 use crate::discipline::Discipline;
@@ -35,8 +35,8 @@ pub fn simulate(
     let load = offered_load(workload, &modelled, &demands);
     // Time limits end every request, whatever the queue.
     let is_limited = workload.time_limits().is_some() && stop == Stop::Duration;
-    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.capacity().is_none() && !is_limited) {
-        return Err(Error::Unstable { load });
+    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.admits_all() && !is_limited) {
+        return Err(unstable(load));
     }
     let endless = match stop {
         Stop::Duration => workload.clone(),
@@ -46,7 +46,12 @@ pub fn simulate(
     let (mut summary, ages, attempts) = modelled.build(run)??;
     let mean_interval = MeanInterval::of(workload, &modelled, &demands, summary.jobs);
     // A sample's warnings are judged by its own figures.
-    let little = summary.littles_law_response.value / summary.response.mean.value;
+    let little = if modelled.capacity().is_none() && !modelled.admits_all() {
+        // Requests that are rejected inside the system are in it, and have no response.
+        1.0
+    } else {
+        summary.littles_law_response.value / summary.response.mean.value
+    };
     if mean_interval != MeanInterval::Exists {
         summary.remove_mean_intervals(mean_interval == MeanInterval::InfiniteMean);
     }
@@ -123,6 +128,11 @@ impl DisciplineVisitor for Play<'_> {
 /// Load per server that an open or partly-open workload offers to its busiest station; `None` for other workloads.
 pub(crate) fn offered_load(workload: &Workload, modelled: &ModelledServer, demands: &ServiceDemands) -> Option<f64> {
     Some(workload.scheduled_rate()? * modelled.bottleneck(demands)?)
+}
+
+/// Why a system with this load has no steady state.
+pub(crate) fn unstable(load: f64) -> Error {
+    if load.is_infinite() { InvalidValue::new(Rates::NO_STEADY_STATE).into() } else { Error::Unstable { load } }
 }
 
 pub(crate) fn times(estimate: Estimate, by: f64) -> Estimate {

@@ -4,6 +4,7 @@ mod arrivals;
 mod fill;
 mod oauth2;
 pub(super) mod parts;
+mod regions;
 pub(super) mod submit;
 
 use std::collections::HashSet;
@@ -27,6 +28,7 @@ use offered_schedule::{Opening, Scenarios, Sessions};
 
 use self::fill::{fill, unfill};
 use self::parts::{check_auth, check_extraction, check_objects, check_part, check_test, check_variable};
+use self::regions::check_regions;
 use self::submit::check_submit;
 
 impl Workload {
@@ -513,7 +515,7 @@ impl Request {
     }
 }
 
-fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
+fn stations(Draft { server, stations, regions, .. }: &Draft) -> Result<(), Misfit> {
     if server.is_some() && !stations.is_empty() {
         return Place::Stations.wrong("[[station]] cannot be combined with [server]; remove one");
     }
@@ -521,7 +523,7 @@ fn stations(Draft { server, stations, .. }: &Draft) -> Result<(), Misfit> {
     match stations.iter().position(|station| !names.insert(&station.name)) {
         Some(number) => Place::Station(number)
             .wrong(format!("a second station named `{}`; give each its own name", stations[number].name)),
-        None => Ok(()),
+        None => check_regions(regions, stations, names),
     }
 }
 

@@ -52,6 +52,7 @@ mod observe;
 mod policies;
 pub mod policy;
 pub mod prompt;
+mod rates;
 mod read;
 mod request;
 pub mod retry;
@@ -90,9 +91,10 @@ pub use names::SingleBraces;
 pub use observe::{Observe, Scrape};
 pub use policies::{Policies, Turn};
 pub use policy::Policy;
+pub use rates::Rates;
 pub use read::{Files, digest};
 pub use request::{Call, Chat, Request, bytes_of_hex};
-pub use server::{Server, Station};
+pub use server::{Region, Server, Station, WhenFull};
 pub use shape::schema;
 pub use source::Mistake;
 pub use sql::{Pool, Sql, Statement};
@@ -149,6 +151,8 @@ pub struct Draft {
     pub server: Option<Server>,
     /// The modelled network in its stead; else empty.
     pub stations: Vec<Station>,
+    /// Regions of the modelled network with a limited capacity, besides stations with a capacity.
+    pub regions: Vec<Region>,
     /// Settings of the load generator.
     pub generator: Generator,
     /// Observers and scrapes of the server side.
@@ -191,6 +195,7 @@ impl Draft {
             more_targets: Vec::new(),
             server: None,
             stations: Vec::new(),
+            regions: Vec::new(),
             generator: Generator::default(),
             observe: Observe::default(),
             policies: None,
@@ -362,16 +367,6 @@ impl Workload {
     pub fn for_target(&self, index: u16) -> Self {
         let target = self.targets().nth(index.into()).cloned();
         Self(Draft { target, ..self.0.clone() })
-    }
-
-    /// The modelled server, where requests take the same way through it.
-    pub fn server(&self) -> Option<&Server> {
-        self.0.server.as_ref()
-    }
-
-    /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
-    pub fn stations(&self) -> &[Station] {
-        &self.0.stations
     }
 
     /// Settings of the load generator.

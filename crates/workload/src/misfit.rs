@@ -22,6 +22,7 @@ pub(super) enum Place {
     Group(usize),
     Stations,
     Station(usize),
+    Region(usize),
     Threshold(usize),
     /// A key of the policies.
     Policies(&'static str),

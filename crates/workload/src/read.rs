@@ -148,6 +148,7 @@ impl Reader<'_> {
             more_targets: targets,
             server: root.get("server").map(|value| self.server(&value, all_have_work)).transpose()?,
             stations: self.stations(root)?,
+            regions: target::regions(root)?,
             generator: root.get("generator").map_or(Ok(Generator::default()), |value| generator(&value))?,
             observe: root.get("observe").map_or(Ok(Observe::default()), |value| self.observe(&value))?,
             policies: root.get("policies").map(|value| policies(&value)).transpose()?,
@@ -214,6 +215,7 @@ fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mist
         Place::Group(number) => of("group", number),
         Place::Stations => root.get("station"),
         Place::Station(number) => of("station", number),
+        Place::Region(number) => of("region", number),
         Place::Threshold(number) => {
             root.get("thresholds").and_then(|all| Some(all.entries("").ok()?.get(number)?.1.clone()))
         }

@@ -2,6 +2,7 @@
 
 use crate::engine::Engine;
 use crate::policy::Policy;
+use crate::{Rates, Workload};
 use offered_base::InvalidValue;
 use offered_distributions::Distribution;
 
@@ -13,6 +14,7 @@ pub struct Server {
     pub(super) service: Distribution,
     pub(super) capacity: Option<u32>,
     pub(super) cancel: bool,
+    pub(super) rates: Option<Rates>,
 }
 
 impl Server {
@@ -23,8 +25,27 @@ impl Server {
     pub fn new(servers: u32, discipline: Policy, service: Distribution) -> Result<Self, InvalidValue> {
         match servers {
             0 => Err(InvalidValue::new("there must be at least 1 server")),
-            _ => Ok(Self { servers, discipline, service, capacity: None, cancel: false }),
+            _ => Ok(Self { servers, discipline, service, capacity: None, cancel: false, rates: None }),
         }
+    }
+
+    /// The same server with load-dependent rates. They replace those of its servers, whose number then is that of the requests that the
+    /// discipline serves at once.
+    ///
+    /// # Errors
+    /// The discipline has no load-dependent rates, or no number of servers with them.
+    pub fn with_rates(self, rates: Rates) -> Result<Self, InvalidValue> {
+        let shares = matches!(self.discipline, Policy::Ps(_) | Policy::PsByClass(_));
+        let wrong = match self.discipline {
+            Policy::Infinite => "infinite serves every request at speed 1; write discipline = \"ps\" with these rates",
+            Policy::Batch(_) => "do not go with engine, whose steps depend on the number of sequences",
+            _ if self.cancel => "do not go with cancel; remove one",
+            _ if shares && self.servers > 1 => {
+                "are the total rate that all requests share under this discipline, so `servers` has no effect; remove it"
+            }
+            _ => return Ok(Self { rates: Some(rates), ..self }),
+        };
+        Err(InvalidValue::new(wrong))
     }
 
     /// m.
@@ -40,7 +61,7 @@ impl Server {
     /// A model of an engine for language models, with unlimited capacity. The demands of requests follow from their tokens.
     pub fn of_engine(engine: Engine) -> Self {
         let service = Distribution::constant(0.0).expect("zero is a constant");
-        Self { servers: 1, discipline: Policy::Batch(engine), service, capacity: None, cancel: false }
+        Self { servers: 1, discipline: Policy::Batch(engine), service, capacity: None, cancel: false, rates: None }
     }
 
     /// The distribution of service demands (the papers' S), in seconds; zero for an engine, where they follow from the tokens of a request.
@@ -53,9 +74,75 @@ impl Server {
         self.capacity
     }
 
+    /// Load-dependent rates; `None`: each server has speed 1.
+    pub fn rates(&self) -> Option<&Rates> {
+        self.rates.as_ref()
+    }
+
+    /// Total service rate by the number of requests present, in units of a server of speed 1. Under `ps:N` at most N of them count.
+    pub fn total_rates(&self) -> Rates {
+        let rates = self.rates.clone().unwrap_or_else(|| Rates::servers(self.servers));
+        match self.discipline {
+            Policy::Ps(Some(limit)) | Policy::PsByClass(limit) => rates.up_to(u64::from(limit)),
+            _ => rates,
+        }
+    }
+
+    /// Largest total service rate, in units of a server of speed 1; `None`: it grows with the number of requests, without end.
+    pub fn largest_rate(&self) -> Option<f64> {
+        let most = self.capacity.map_or(u64::MAX, u64::from);
+        // The rate of a server for each request is the number of requests.
+        Some(self.total_rates().lasting(Some(most))).filter(|rate| *rate < 1e18)
+    }
+
     /// Whether a waiting request leaves the queue when its client gives up.
     pub fn cancel(&self) -> bool {
         self.cancel
+    }
+}
+
+offered_base::named! {
+    /// What happens to a request that finds a region full.
+    pub enum WhenFull {
+        /// It is rejected.
+        Reject = "reject",
+        /// It waits outside, first come, first served.
+        Wait = "wait",
+    }
+}
+
+/// A region of a modelled network with a limited capacity (finite capacity region): a `[[region]]`, or a `[[station]]` with a `capacity`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Region {
+    /// Its name, unique among regions and stations; that of the station, if the station has a `capacity`.
+    pub name: String,
+    /// The names of its stations.
+    pub stations: Vec<String>,
+    /// Maximum number of requests at all its stations together, waiting and in service.
+    pub capacity: u32,
+    /// What happens to further requests.
+    pub when_full: WhenFull,
+}
+
+impl Workload {
+    /// The modelled server, where requests take the same way through it.
+    pub fn server(&self) -> Option<&Server> {
+        self.0.server.as_ref()
+    }
+
+    /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
+    pub fn stations(&self) -> &[Station] {
+        &self.0.stations
+    }
+
+    /// The regions of the network, and its stations with a capacity. Two of them have no station in common, or one contains the other.
+    pub fn regions(&self) -> Vec<Region> {
+        let own = |station: &Station| {
+            let capacity = station.server.capacity?;
+            let Station { name, when_full, .. } = station;
+            Some(Region { name: name.clone(), stations: vec![name.clone()], capacity, when_full: *when_full })
+        };
+        self.0.regions.iter().cloned().chain(self.0.stations.iter().filter_map(own)).collect()
     }
 }
 
@@ -65,6 +152,7 @@ pub struct Station {
     pub(super) name: String,
     pub(super) visits: f64,
     pub(super) server: Server,
+    pub(super) when_full: WhenFull,
 }
 
 impl Station {
@@ -78,7 +166,7 @@ impl Station {
         self.visits
     }
 
-    /// The server of the station; its service time is that of one visit, and its capacity is unlimited.
+    /// The server of the station; its service time is that of one visit.
     pub fn server(&self) -> &Server {
         &self.server
     }

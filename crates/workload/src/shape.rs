@@ -193,6 +193,11 @@ pub(super) static WORKLOAD: Shape = shape(
             "Instead of [server]: the stations of a network, for simulate and plan.",
         ),
         key(
+            "region",
+            List(&Kind::Table(&REGION)),
+            "Regions of the network with a limited capacity, such as a pool of threads, for simulate and plan.",
+        ),
+        key(
             "variables",
             Named(&VARIABLE),
             "Variables for templates: a constant, or a table with the source of the values.",

@@ -39,7 +39,7 @@ impl Workload {
         let works = self.works();
         let means = (0..).zip(self.shares()).map(|(label, share)| Some(share * works.distribution(label)?.mean()));
         let mean: f64 = means.collect::<Option<Vec<f64>>>()?.iter().sum();
-        (mean > 0.0).then(|| f64::from(server.servers()) / mean)
+        server.largest_rate().filter(|_| mean > 0.0).map(|rate| rate / mean)
     }
 
     /// The work of its requests: of the request, or of the entry of a trace, otherwise drawn from the service time of the server or of the

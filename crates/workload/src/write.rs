@@ -19,7 +19,8 @@ use self::pairs::{Pair, Pairs, list, pairs, section, template};
 use super::observe::DEFAULT_INTERVAL;
 use super::script::{AtEnd, CsvFormat, Draw, Feeder, Order, Per, Source, TraceValue, Variable};
 use super::{
-    Draft, Generator, Goodput, Group, Late, OnDiskFull, Policies, Priority, Scrape, Server, Station, WaitMode, Workload,
+    Draft, Generator, Goodput, Group, Late, OnDiskFull, Policies, Priority, Region, Scrape, Server, Station, WaitMode,
+    WhenFull, Workload,
 };
 use crate::Template;
 use crate::engine::Engine;
@@ -54,6 +55,9 @@ impl fmt::Display for Workload {
         }
         for station in &self.0.stations {
             section(&mut text, "[[station]]", &of_station(station));
+        }
+        for region in &self.0.regions {
+            section(&mut text, "[[region]]", &of_region(region));
         }
         if self.0.generator != Generator::default() {
             section(&mut text, "[generator]", &of_generator(self.0.generator));
@@ -172,13 +176,24 @@ fn of_scrape(scrape: &Scrape) -> Vec<Pair> {
 fn of_station(station: &Station) -> Vec<Pair> {
     let keys = Pairs::default().text("name", &station.name);
     let keys = keys.when(station.visits != 1.0, |keys| keys.raw("visits", written_number(station.visits)));
-    works(keys, &station.server).0
+    let keys = works(keys, &station.server);
+    keys.maybe(station.server.capacity, |keys, capacity| limited(keys, capacity, station.when_full)).0
+}
+
+fn of_region(region: &Region) -> Vec<Pair> {
+    let keys = Pairs::default().text("name", &region.name).raw("stations", list(&region.stations, toml_text));
+    limited(keys, region.capacity, region.when_full).0
+}
+
+fn limited(keys: Pairs, capacity: u32, when_full: WhenFull) -> Pairs {
+    let keys = keys.raw("capacity", capacity);
+    keys.when(when_full != WhenFull::Reject, |keys| keys.text("when_full", when_full))
 }
 
 fn works(keys: Pairs, server: &Server) -> Pairs {
     let keys = keys.when(server.servers != 1, |keys| keys.raw("servers", server.servers));
     let keys = keys.when(server.discipline != Policy::Fcfs, |keys| keys.text("discipline", server.discipline));
-    keys.raw("service", &server.service)
+    keys.raw("service", &server.service).maybe(server.rates(), |keys, rates| keys.raw("rates", rates))
 }
 
 fn of_generator(generator: Generator) -> Vec<Pair> {

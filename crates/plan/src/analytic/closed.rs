@@ -4,7 +4,7 @@ use offered_workload::Server;
 use offered_workload::policy::{Knowledge, Order, Policy};
 
 use super::service::Service;
-use super::{Finding, SteadyState, most_busy};
+use super::{Finding, SteadyState, is_blind, is_insensitive, load_dependent, most_busy};
 use crate::Error;
 use crate::closed::machine_repair::MachineRepair;
 use crate::closed::{Means, RequestStream, finite_source, phases, priority};
@@ -30,12 +30,11 @@ pub(super) fn solve(
         let known = SteadyState::at(mean, rate, rate * mean, "Little's law", "Little 1961");
         return Ok(Finding::known(model, known, "every request has its own server, so none waits"));
     }
-    if server.capacity().is_some_and(|capacity| u64::from(capacity) < users) {
-        return Ok(Finding::none(model, "limited capacity in a closed system"));
+    if server.rates().is_some() || server.capacity().is_some_and(|capacity| u64::from(capacity) < users) {
+        return load_dependent::closed(users, think, exponential_think, server, service);
     }
-    let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);
-    let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(Some(_)));
-    if insensitive || (blind && service.is_exponential()) {
+    let insensitive = is_insensitive(server);
+    if insensitive || (is_blind(server) && service.is_exponential()) {
         let machines = MachineRepair::new(most_busy(server), mean, users, think)?;
         let answer = machines.solve();
         let first_come = discipline == Policy::Fcfs;
@@ -142,7 +141,7 @@ pub(super) fn spread(
 ) -> Option<(Option<f64>, RequestStream)> {
     let (m, discipline) = (server.servers(), server.discipline());
     let is_full = server.capacity().is_some_and(|capacity| u64::from(capacity) < users);
-    if !exponential_think || think == 0.0 || is_full || users > MAX_STREAM_USERS {
+    if !exponential_think || think == 0.0 || is_full || server.rates().is_some() || users > MAX_STREAM_USERS {
         return None;
     }
     let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });

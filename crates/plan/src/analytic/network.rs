@@ -2,15 +2,20 @@
 
 use offered_distributions::Shape;
 use offered_schedule::arrivals::Batch;
-use offered_workload::Policy;
+use offered_workload::{Policy, Region};
 
-use super::{Finding, Pattern, SteadyState, System};
+use super::{Finding, Pattern, SteadyState, System, is_blind, is_insensitive, region};
 use crate::closed::mva;
 use crate::open::qna;
 use crate::{Error, Station, StationKind, jackson};
 
 /// Solves a network with any system model.
-pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload::Station]) -> Result<Finding, Error> {
+pub(super) fn solve(
+    system: System,
+    pattern: &Pattern,
+    nodes: &[offered_workload::Station],
+    regions: &[Region],
+) -> Result<Finding, Error> {
     let name = match system {
         System::Open { .. } => "open network",
         System::PartlyOpen { .. } => "partly-open network",
@@ -23,7 +28,15 @@ pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload
     };
     let network = nodes.iter().map(product_form).collect::<Result<Option<Vec<Station>>, Error>>()?;
     let network = match (network, system, pattern) {
-        (Some(network), _, Pattern::Poisson(_)) => network,
+        (Some(network), _, Pattern::Poisson(_)) if regions.is_empty() => network,
+        (Some(network), _, Pattern::Poisson(_)) => {
+            let exponential = nodes.iter().map(|node| matches!(node.server().service().shape(), Shape::Exponential(_)));
+            let nodes: Vec<region::Node> = network.into_iter().zip(exponential).collect();
+            return region::solve(system, name, &nodes, regions);
+        }
+        _ if !regions.is_empty() => {
+            return Ok(Finding::none(name, "a limited capacity in a network that has no product form"));
+        }
         (_, System::Open { rate }, _) => return approximate(rate, gaps_scv, nodes),
         _ => {
             let other = nodes.iter().find(|node| matches!(product_form(node), Ok(None)));
@@ -41,6 +54,7 @@ pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload
     let known = match system {
         System::Closed { users, think, .. } => SteadyState::network(
             &network,
+            Some(users),
             mva::solve(&network, users, think)?,
             "exact mean value analysis",
             "Reiser and Lavenberg 1980",
@@ -49,6 +63,7 @@ pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload
             let rate = system.arrival_rate().unwrap_or_default();
             SteadyState::network(
                 &network,
+                None,
                 jackson::solve(&network, rate)?,
                 "each station solved alone",
                 "Jackson 1957; Baskett et al. 1975 (BCMP)",
@@ -62,15 +77,13 @@ pub(super) fn solve(system: System, pattern: &Pattern, nodes: &[offered_workload
 fn product_form(node: &offered_workload::Station) -> Result<Option<Station>, Error> {
     let server = node.server();
     let exponential = matches!(server.service().shape(), Shape::Exponential(_));
-    let queue = StationKind::Queue { servers: server.servers() };
     let kind = match server.discipline() {
         Policy::Infinite => StationKind::Delay,
-        Policy::Ps(None) => queue,
-        Policy::Lcfs { preemptive: true } if server.servers() == 1 || exponential => queue,
-        Policy::Fcfs | Policy::Lcfs { preemptive: false } if exponential => queue,
-        // Whichever requests have a thread, min(requests, servers) servers are busy.
-        Policy::Ps(Some(threads)) if exponential && threads >= server.servers() => queue,
-        _ => return Ok(None),
+        _ if !(is_insensitive(server) || is_blind(server) && exponential) => return Ok(None),
+        // Whichever requests have a thread, the rate depends only on their number.
+        Policy::Ps(Some(threads)) if threads < server.servers() => StationKind::LoadDependent(server.total_rates()),
+        _ if server.rates().is_some() => StationKind::LoadDependent(server.total_rates()),
+        _ => StationKind::Queue { servers: server.servers() },
     };
     Station::new(node.name(), node.visits(), server.service().mean(), kind).map(Some)
 }
@@ -81,6 +94,11 @@ fn approximate(rate: f64, gaps_scv: f64, nodes: &[offered_workload::Station]) ->
     let (mut stations, mut scv) = (Vec::new(), Vec::new());
     for node in nodes {
         let server = node.server();
+        if server.rates().is_some() {
+            let reason =
+                format!("station `{}` has load-dependent rates in a network that has no product form", node.name());
+            return Ok(Finding::none(name, reason));
+        }
         let queue = StationKind::Queue { servers: server.servers() };
         // Under processor sharing a station passes its arrivals on as one with exponential service does.
         let (kind, of) = match server.discipline() {
@@ -102,7 +120,13 @@ fn approximate(rate: f64, gaps_scv: f64, nodes: &[offered_workload::Station]) ->
     let solution = qna::solve(&stations, &scv, gaps_scv, rate)?;
     let known = SteadyState {
         is_approximation: true,
-        ..SteadyState::network(&stations, solution, "Queueing Network Analyzer (QNA), an approximation", "Whitt 1983")
+        ..SteadyState::network(
+            &stations,
+            None,
+            solution,
+            "Queueing Network Analyzer (QNA), an approximation",
+            "Whitt 1983",
+        )
     };
     Ok(Finding::known(
         name,

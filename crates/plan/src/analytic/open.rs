@@ -6,7 +6,7 @@ use offered_workload::Server;
 use offered_workload::policy::{Knowledge, Order, Policy};
 
 use super::service::Service;
-use super::{ClassMetrics, Finding, Pattern, SteadyState, most_busy};
+use super::{ClassMetrics, Finding, Pattern, SteadyState, is_insensitive, load_dependent, most_busy};
 use crate::error::{below_one, positive};
 use crate::open::gim1::Gim1;
 use crate::open::md1::Md1;
@@ -27,6 +27,7 @@ const PK: &str = "Pollaczek 1930, Khinchine 1932";
 pub(super) fn solve(rate: f64, pattern: &Pattern, server: &Server, service: &Service) -> Result<Finding, Error> {
     match pattern {
         _ if server.discipline() == Policy::Infinite => infinite(rate, pattern, service),
+        _ if server.rates().is_some() => load_dependent::open(rate, pattern, server, service),
         Pattern::Poisson(Batch::Single | Batch::Fixed(1)) => poisson(rate, server, service),
         Pattern::Poisson(batch) => in_batches(rate, *batch, server, service),
         Pattern::Renewal(gaps) => renewal(rate, gaps, server, service),
@@ -352,6 +353,9 @@ fn limited(rate: f64, capacity: u64, server: &Server, service: &Service) -> Resu
     let loss = capacity == u64::from(m) && !matches!(server.discipline(), Policy::Ps(Some(_)));
     let symmetric = matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(_));
     let busiest = most_busy(server);
+    if is_insensitive(server) && !service.is_exponential() && !loss {
+        return load_dependent::open(rate, &Pattern::Poisson(Batch::Single), server, service);
+    }
     if !(service.is_exponential() && symmetric || loss) {
         return Ok(Finding::none(
             format!("M/G/{m}/{capacity}"),

@@ -4,7 +4,7 @@ use offered_workload::Policy;
 use offered_workload::Server;
 
 use super::service::Service;
-use super::{Finding, SteadyState};
+use super::{Finding, SteadyState, is_insensitive, load_dependent};
 use crate::Error;
 use crate::open::mmm::Mmm;
 use crate::partly_open::SessionStream;
@@ -33,8 +33,11 @@ pub(super) fn solve(
     if server.capacity().is_some() {
         return Ok(Finding::none(model, "limited capacity in a partly-open system"));
     }
+    if server.rates().is_some() {
+        return load_dependent::partly_open(rate, server, service);
+    }
     crate::error::below_one(load)?;
-    let insensitive = discipline == Policy::Ps(None) || (discipline == Policy::Lcfs { preemptive: true } && m == 1);
+    let insensitive = is_insensitive(server);
     let blind = matches!(discipline, Policy::Fcfs | Policy::Lcfs { .. });
     if insensitive || (blind && service.is_exponential()) {
         let queue = Mmm::new(m, mean, rate)?;

@@ -3,7 +3,7 @@
 //! Source: Muntz and Wong 1974; Brady and Gunther 2016, eqns 10 and 11 and Figures 5 and 6.
 
 use crate::station::check_closed;
-use crate::{Error, Station};
+use crate::{Error, Station, StationKind};
 
 /// Bounds of one closed network.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,12 +24,16 @@ pub struct Bounds {
 /// There are no stations or no users, the think time is negative, or all stations are delays and none is a bottleneck.
 pub fn bounds(stations: &[Station], users: u64, think: f64) -> Result<Bounds, Error> {
     check_closed(stations, users, think)?;
-    let demand: f64 = stations.iter().map(Station::demand).sum();
-    let bottleneck = stations.iter().map(|s| 1.0 / s.capacity()).fold(0.0, f64::max);
+    let bottleneck = stations.iter().map(|s| 1.0 / s.capacity(Some(users))).fold(0.0, f64::max);
     if bottleneck == 0.0 {
         return Err(Error::Unsupported("every station is a delay, so nothing limits the rate; add a queue".into()));
     }
-    let n = users as f64;
+    // A request may be served at the whole rate of a station.
+    let fastest = |s: &Station| match s.kind {
+        StationKind::LoadDependent(_) => 1.0 / s.capacity(Some(users)),
+        _ => s.demand(),
+    };
+    let (n, demand): (f64, f64) = (users as f64, stations.iter().map(fastest).sum());
     Ok(Bounds {
         bottleneck,
         knee: (think + demand) / bottleneck,

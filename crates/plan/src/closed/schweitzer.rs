@@ -18,9 +18,10 @@ const MAX_STEPS: usize = 1_000_000;
 pub fn solve(stations: &[Station], users: u64, think: f64, tolerance: f64) -> Result<Solution, Error> {
     check_closed(stations, users, think)?;
     positive("the tolerance", tolerance)?;
-    if let Some(station) = stations.iter().find(|s| matches!(s.kind, StationKind::Queue { servers } if servers > 1)) {
+    let is_single = |s: &Station| matches!(s.kind, StationKind::Queue { servers: 1 } | StationKind::Delay);
+    if let Some(station) = stations.iter().find(|s| !is_single(s)) {
         return Err(Error::Unsupported(format!(
-            "station `{}` has several servers, which Bard-Schweitzer does not cover; use exact mean value analysis",
+            "station `{}` has several servers or load-dependent rates, which Bard-Schweitzer does not cover; use exact mean value analysis",
             station.name
         )));
     }
@@ -37,7 +38,7 @@ pub fn solve(stations: &[Station], users: u64, think: f64, tolerance: f64) -> Re
         let throughput = n / (think + residence.iter().sum::<f64>());
         let moved = residence.iter().zip(&queue).map(|(r, q)| (throughput * r - q).abs()).fold(0.0, f64::max);
         if moved < tolerance {
-            return Ok(Solution::of(stations, throughput, &residence));
+            return Ok(Solution::of(stations, throughput, &residence, Some(users)));
         }
         queue = residence.iter().map(|r| throughput * r).collect();
     }

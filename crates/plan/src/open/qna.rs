@@ -31,21 +31,21 @@ pub(crate) fn solve(stations: &[Station], scv: &[f64], gaps_scv: f64, rate: f64)
         Ok(station.visits * (station.service + wait))
     };
     let residence = stations.iter().enumerate().map(residence).collect::<Result<Vec<f64>, Error>>()?;
-    Ok(Solution::of(stations, rate, &residence))
+    Ok(Solution::of(stations, rate, &residence, None))
 }
 
 /// Moves of a request between stations, in its mean number of them.
-struct Flows {
+pub(crate) struct Flows {
     /// From outside to each station.
-    entries: Vec<f64>,
+    pub(crate) entries: Vec<f64>,
     /// From each station (outer) to each station (inner).
-    moves: Vec<Vec<f64>>,
+    pub(crate) moves: Vec<Vec<f64>>,
 }
 
 impl Flows {
     /// The moves of a request that visits the stations in rounds: all once, then those with more visits again. A visit
     /// beyond the whole number below `visits` has the probability that yields the mean.
-    fn of(stations: &[Station]) -> Result<Self, Error> {
+    pub(crate) fn of(stations: &[Station]) -> Result<Self, Error> {
         let steps: f64 = stations.iter().map(|station| station.visits.ceil()).sum();
         if steps > MAX_STEPS {
             return Err(Error::Unsupported(format!("a request makes up to {steps} visits, more than 100,000")));
@@ -73,8 +73,11 @@ impl Flows {
 
 /// Squared coefficients of variation of the gaps between arrivals at each station.
 fn arrivals_scv(stations: &[Station], scv: &[f64], gaps_scv: f64, rate: f64, flows: &Flows) -> Result<Vec<f64>, Error> {
-    let load = |station: &Station| rate / station.capacity();
-    let servers = |station: &Station| if station.servers().is_finite() { station.servers() } else { 1.0 };
+    let load = |station: &Station| rate / station.capacity(None);
+    let servers = |station: &Station| match station.kind {
+        StationKind::Queue { servers } => f64::from(servers),
+        _ => 1.0,
+    };
     // With c2 = constant + sum over i of factor[i] c2[i] at each station.
     let equation = |j: usize| {
         let to = &stations[j];

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed, Stream};
 use offered_distributions::Distribution;
 
+use super::regions::{Entry, Held, Regions};
 use super::{Discipline, Job, JobTokens, earliest};
 
 /// Maximum mean visits to one station.
@@ -32,8 +33,8 @@ impl Station {
 ///
 /// The size of the request is not used: each visit has a new service time from the station's distribution. Stations are
 /// visited in rounds (all once, then those with two or more visits again, and so on), so with one visit each the
-/// network is a series. Jobs that move at the same instant move in the order of their stations. A request without any
-/// visit completes when it arrives.
+/// network is a series. Jobs that move at the same instant move in the order of their stations; those that waited for a place in a region move
+/// first. A request without any visit completes when it arrives.
 pub struct Network {
     stations: Vec<Station>,
     /// Station indices in the order of a request's visits, each with the probability of the visit.
@@ -45,6 +46,9 @@ pub struct Network {
     free: Vec<usize>,
     moving: VecDeque<usize>,
     finished: VecDeque<(Instant, Job)>,
+    /// Jobs that a full region rejected.
+    rejected: VecDeque<Job>,
+    regions: Regions,
     /// One stream of service times per station, so that a change at one station does not affect the others.
     sizes: Vec<Stream>,
 }
@@ -53,14 +57,16 @@ struct Visitor {
     job: Job,
     /// Index in the route; its length when the job is done.
     visit: usize,
+    /// The places that it holds in regions.
+    held: Held,
 }
 
 impl Network {
-    /// A network of these stations. Service times are sampled in the order of visits.
+    /// A network of these stations, in regions of limited capacity. Service times are sampled in the order of visits.
     ///
     /// # Errors
     /// There are no visits at all, or more than a million to one station.
-    pub fn new(stations: Vec<Station>, seed: Seed) -> Result<Self, InvalidValue> {
+    pub fn new(stations: Vec<Station>, regions: Regions, seed: Seed) -> Result<Self, InvalidValue> {
         if stations.iter().any(|station| station.visits > MAX_VISITS) {
             return Err(InvalidValue::new("a request may visit a station at most a million times; lower `visits`"));
         }
@@ -89,6 +95,8 @@ impl Network {
             free: Vec::new(),
             moving: VecDeque::new(),
             finished: VecDeque::new(),
+            rejected: VecDeque::new(),
+            regions,
             sizes,
         })
     }
@@ -102,17 +110,34 @@ impl Network {
         while self.route.get(visitor.visit).is_some_and(|(_, chance)| left_out(*chance)) {
             visitor.visit += 1;
         }
-        let Some((k, _)) = self.route.get(visitor.visit) else {
+        let next = self.route.get(visitor.visit).map(|(k, _)| *k);
+        self.regions.leave(&mut visitor.held, next);
+        if next.is_some() {
+            self.enter(now, place);
+        } else {
             self.finished.push_back((now, visitor.job));
             self.free.push(place);
-            return;
-        };
-        let station = &mut self.stations[*k];
-        let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[*k]));
-        station.discipline.arrive(
-            now,
-            Job { id: place as u64, class: visitor.job.class, size, arrived: now, tokens: JobTokens::default() },
-        );
+        }
+    }
+
+    /// Takes a job into the regions of its next station and to the station, as far as there are places.
+    fn enter(&mut self, now: Instant, place: usize) {
+        let Visitor { job, visit, held } = &mut self.visitors[place];
+        let k = self.route[*visit].0;
+        match self.regions.enter(held, k, place) {
+            Entry::Waits => {}
+            Entry::Rejected => {
+                self.regions.leave(held, None);
+                self.rejected.push_back(*job);
+                self.free.push(place);
+            }
+            Entry::Inside => {
+                let station = &mut self.stations[k];
+                let size = Nanos::from_secs_f64(station.service.sample(&mut self.sizes[k]));
+                let tokens = JobTokens::default();
+                station.discipline.arrive(now, Job { id: place as u64, class: job.class, size, arrived: now, tokens });
+            }
+        }
     }
 
     /// Moves all jobs that complete at a station at `at`, in the order of the stations.
@@ -126,18 +151,24 @@ impl Network {
 
     /// Moves all jobs that move at `at`: completions first, so that no station sees an arrival before them.
     fn step(&mut self, at: Instant) {
-        self.leave(at);
-        while let Some(place) = self.moving.pop_front() {
-            self.visitors[place].visit += 1;
-            self.send(at, place);
+        loop {
             self.leave(at);
+            if let Some(place) = self.regions.admit() {
+                self.visitors[place].held.add();
+                self.enter(at, place);
+            } else if let Some(place) = self.moving.pop_front() {
+                self.visitors[place].visit += 1;
+                self.send(at, place);
+            } else {
+                return;
+            }
         }
     }
 }
 
 impl Discipline for Network {
     fn arrive(&mut self, now: Instant, job: Job) {
-        let visitor = Visitor { job, visit: 0 };
+        let visitor = Visitor { job, visit: 0, held: Held::default() };
         let place = if let Some(place) = self.free.pop() {
             self.visitors[place] = visitor;
             place
@@ -161,8 +192,91 @@ impl Discipline for Network {
         self.finished.pop_front().map(|(_, job)| job)
     }
 
+    fn rejected(&mut self) -> Option<Job> {
+        self.rejected.pop_front()
+    }
+
     fn remaining(&self, now: Instant, report: &mut dyn FnMut(u64, Nanos)) {
         // The remaining work of later visits is not known; it is sampled at each visit.
         let _ = (now, report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fcfs, Region};
+    use super::*;
+
+    /// A network of FCFS stations with these constant services in nanoseconds and regions of (stations, capacity, rejects).
+    fn network(services: &[u64], regions: &[(&[usize], u32, bool)]) -> Network {
+        let station = |ns: &u64| Station {
+            discipline: Box::new(Fcfs::new(1)),
+            service: Distribution::constant(*ns as f64 * 1e-9).unwrap(),
+            visits: 1.0,
+        };
+        let region = |(stations, capacity, rejects): &(&[usize], u32, bool)| Region {
+            stations: stations.to_vec(),
+            capacity: *capacity,
+            rejects: *rejects,
+        };
+        let regions = Regions::new(services.len(), regions.iter().map(region).collect());
+        Network::new(services.iter().map(station).collect(), regions, Seed(1)).unwrap()
+    }
+
+    /// When jobs that arrive at these instants leave, by job: the instant, and whether the job was rejected.
+    fn ends(mut network: Network, arrivals: &[u64]) -> Vec<(u64, bool)> {
+        let mut ends = vec![(0, false); arrivals.len()];
+        let mut until = |network: &mut Network, end: Instant| {
+            while let Some(at) = network.next().filter(|at| *at <= end) {
+                if let Some(job) = network.complete(at) {
+                    ends[job.id as usize] = (at.0, false);
+                }
+                while let Some(job) = network.rejected() {
+                    ends[job.id as usize] = (at.0, true);
+                }
+            }
+        };
+        let mut at_once = Vec::new();
+        for (id, at) in (0..).zip(arrivals) {
+            let now = Instant(*at);
+            until(&mut network, now);
+            network.arrive(now, Job { id, class: 0, size: Nanos::ZERO, arrived: now, tokens: JobTokens::default() });
+            at_once.extend(std::iter::from_fn(|| network.rejected()).map(|job| (job.id, now)));
+        }
+        until(&mut network, Instant::MAX);
+        for (id, now) in at_once {
+            ends[id as usize] = (now.0, true);
+        }
+        ends
+    }
+
+    fn completed(list: &[u64]) -> Vec<(u64, bool)> {
+        list.iter().map(|at| (*at, false)).collect()
+    }
+
+    #[test]
+    fn jobs_wait_before_a_full_region() {
+        let arrivals = [0, 1, 2];
+        assert_eq!(ends(network(&[10, 20], &[]), &arrivals), completed(&[30, 50, 70]));
+        // One after the other, and two at a time.
+        assert_eq!(ends(network(&[10, 20], &[(&[0, 1], 1, false)]), &arrivals), completed(&[30, 60, 90]));
+        assert_eq!(ends(network(&[10, 20], &[(&[0, 1], 2, false)]), &arrivals), completed(&[30, 50, 70]));
+        // A place in front of the second station is given up before it: waiting does not block the first.
+        assert_eq!(ends(network(&[10, 20], &[(&[1], 1, false)]), &arrivals), completed(&[30, 50, 70]));
+        // Inside a region of the first two, a job that waits for the second one keeps its place, so the third job waits.
+        let nested = [(&[0, 1][..], 2, false), (&[1][..], 1, false)];
+        assert_eq!(ends(network(&[10, 20, 5], &nested), &arrivals), completed(&[35, 55, 75]));
+    }
+
+    #[test]
+    fn a_full_region_rejects_jobs_where_they_are() {
+        let arrivals = [0, 1, 32];
+        let rejecting = ends(network(&[10, 20], &[(&[0, 1], 1, true)]), &arrivals);
+        assert_eq!(rejecting, [(30, false), (1, true), (62, false)]);
+        // The second one is rejected when it comes to the second station at 20.
+        assert_eq!(ends(network(&[10, 20], &[(&[1], 1, true)]), &arrivals), [(30, false), (20, true), (62, false)]);
+        // It then gives up its place in the outer region, for which the third one waits.
+        let nested = [(&[0, 1][..], 2, false), (&[1][..], 1, true)];
+        assert_eq!(ends(network(&[10, 15], &nested), &[0, 1, 2]), [(25, false), (20, true), (45, false)]);
     }
 }

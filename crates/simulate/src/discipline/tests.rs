@@ -31,7 +31,7 @@ fn all() -> Vec<(&'static str, Box<dyn Discipline>)> {
 }
 
 /// Runs jobs in order of arrival. Returns each job with its completion time, in order of completion.
-fn run(server: &mut dyn Discipline, jobs: &[Job]) -> Vec<(Instant, Job)> {
+pub(super) fn run(server: &mut dyn Discipline, jobs: &[Job]) -> Vec<(Instant, Job)> {
     let mut done = Vec::new();
     for job in jobs {
         drain(server, job.arrived, &mut done);

@@ -14,7 +14,7 @@ use crate::shape;
 use crate::source::{Mistake, Table, Value};
 use crate::target::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 use crate::template::Template;
-use crate::{Call, Request, Reuse, Server, Station, Target, Url};
+use crate::{Call, Rates, Region, Request, Reuse, Server, Station, Target, Url, WhenFull};
 use offered_base::nearest;
 use offered_distributions::Distribution;
 
@@ -108,6 +108,47 @@ fn engine(value: &Value<'_>) -> Result<Engine, Mistake> {
     value.checked(engine.check())
 }
 
+/// Reads `capacity` and `when_full` of a station or a region.
+fn capacity(table: &Table<'_>) -> Result<(Option<u32>, WhenFull), Mistake> {
+    let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
+    match (capacity, table.get("when_full")) {
+        (None, Some(value)) => Err(value.mistake("goes with capacity; write for example capacity = 16")),
+        (capacity, _) => Ok((capacity, table.named("when_full")?.unwrap_or(WhenFull::Reject))),
+    }
+}
+
+/// Reads the regions of a network.
+pub(super) fn regions(root: &Table<'_>) -> Result<Vec<Region>, Mistake> {
+    let items = root.get("region").map_or(Ok(Vec::new()), |value| value.list())?;
+    let region = |item: &Value<'_>| {
+        let table = item.table(&shape::REGION)?;
+        let name = table.need("name", "\"pool\"")?.text()?.to_owned();
+        let stations = table.need("stations", "[\"web\", \"db\"]")?.list()?;
+        let stations = stations.iter().map(|name| name.text().map(str::to_owned)).collect::<Result<_, _>>()?;
+        table.need("capacity", "16")?;
+        let (capacity, when_full) = capacity(&table)?;
+        Ok(Region { name, stations, capacity: capacity.unwrap_or_default(), when_full })
+    };
+    items.iter().map(region).collect()
+}
+
+/// Reads load-dependent rates.
+fn rates(value: &Value<'_>) -> Result<Rates, Mistake> {
+    if value.is_list() {
+        let rates = value.list()?.iter().map(Value::number).collect::<Result<_, _>>()?;
+        return value.checked(Rates::table(rates));
+    }
+    let table = value.table(&shape::SCALABILITY)?;
+    if ["contention", "coherency"].iter().all(|key| table.get(key).is_none()) {
+        return Err(
+            table.mistake("has no coefficient; write for example rates = { contention = 0.05, coherency = 0.001 }")
+        );
+    }
+    let coefficient = |key| table.get(key).map_or(Ok(0.0), |value| value.number());
+    let (contention, coherency) = (coefficient("contention")?, coefficient("coherency")?);
+    value.checked(Rates::scalability(contention, coherency))
+}
+
 impl Reader<'_> {
     /// Reads a server; its service is optional if all requests have their own work.
     pub(super) fn server(&self, value: &Value<'_>, all_have_work: bool) -> Result<Server, Mistake> {
@@ -117,7 +158,7 @@ impl Reader<'_> {
         let server = match table.get("engine") {
             None => self.works(&table, all_have_work)?,
             Some(value) => {
-                for key in ["servers", "discipline", "service"] {
+                for key in ["servers", "discipline", "service", "rates"] {
                     if let Some(other) = table.get(key) {
                         return Err(other.mistake("does not go with engine, which has its own keys"));
                     }
@@ -125,6 +166,9 @@ impl Reader<'_> {
                 Server::of_engine(engine(&value)?)
             }
         };
+        if let (true, Some(value)) = (cancel && server.rates.is_some(), table.get("cancel")) {
+            return Err(value.mistake("does not go with rates; remove one"));
+        }
         let server = Server { capacity, cancel, ..server };
         match table.get("cancel") {
             Some(value) if cancel && server.discipline != Policy::Fcfs => {
@@ -142,7 +186,11 @@ impl Reader<'_> {
             None if all_have_work => Distribution::constant(0.0).expect("zero is a constant"),
             _ => self.distribution(&table.need("service", "{ exponential = \"10ms\" }")?)?,
         };
-        Ok(Server { servers, discipline, service, capacity: None, cancel: false })
+        let server = Server { servers, discipline, service, capacity: None, cancel: false, rates: None };
+        match table.get("rates") {
+            None => Ok(server),
+            Some(value) => value.checked(server.with_rates(rates(&value)?)),
+        }
     }
 
     pub(super) fn stations(&self, root: &Table<'_>) -> Result<Vec<Station>, Mistake> {
@@ -155,7 +203,9 @@ impl Reader<'_> {
                 visits if visits > 0.0 && visits.is_finite() => Ok(visits),
                 visits => Err(v.mistake(format!("visits must be above zero, not {visits}"))),
             })?;
-            stations.push(Station { name, visits, server: self.works(&table, false)? });
+            let (capacity, when_full) = capacity(&table)?;
+            let server = Server { capacity, ..self.works(&table, false)? };
+            stations.push(Station { name, visits, server, when_full });
         }
         Ok(stations)
     }

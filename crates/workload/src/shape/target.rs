@@ -6,7 +6,7 @@ use super::Kind::{
 use super::retry::{BREAKER_KEY, PATIENCE, RETRY_KEY};
 use super::{Key, MAX_WHOLE, Shape, key, shape};
 use crate::script::{ClientAuth, Grant, TokenScope};
-use crate::{Protocol, Resolve, Reuse, Target};
+use crate::{Protocol, Resolve, Reuse, Target, WhenFull};
 
 pub(super) const HEADERS: Key =
     key("headers", Named(&Template), "Headers by name, such as { Accept = \"text/html\" }.");
@@ -153,6 +153,23 @@ pub(crate) static AWS: Shape = shape(
 const SERVERS: Key = key("servers", Whole(1, MAX_WHOLE), "Number of servers. Default 1.");
 const DISCIPLINE: Key = key("discipline", Discipline, "Scheduling discipline. Default \"fcfs\".");
 
+static RATES_OR_LAW: [Kind; 2] = [List(&Number(0.0)), Kind::Table(&SCALABILITY)];
+
+const RATES: Key = key(
+    "rates",
+    Any(&RATES_OR_LAW),
+    "Load-dependent total service rate with 1, 2, ... requests present, in units of a server of speed 1; the last entry holds for more. Or the Universal Scalability Law. Default: each server has speed 1.",
+);
+
+pub(crate) static SCALABILITY: Shape = shape(
+    "The Universal Scalability Law: rate n / (1 + contention (n - 1) + coherency n (n - 1)) with n requests present.",
+    &[
+        key("contention", Number(0.0), "Share of the work that only one request at a time can do. Default 0."),
+        key("coherency", Number(0.0), "Delay by each pair of requests. Default 0."),
+    ],
+)
+.some_of(&["contention", "coherency"]);
+
 pub(crate) static SERVER: Shape = shape(
     "The modelled server.",
     &[
@@ -163,6 +180,7 @@ pub(crate) static SERVER: Shape = shape(
             Kind::Distribution,
             "Distribution of the service demand of a request. Required unless every request has its own.",
         ),
+        RATES,
         key("engine", Kind::Table(&ENGINE), "Instead of the keys above: a batching server of a language model."),
         key(
             "capacity",
@@ -194,6 +212,23 @@ pub(crate) static ENGINE: Shape = shape(
 )
 .needs(&["step", "sequences"]);
 
+const WHEN_FULL: Key = key(
+    "when_full",
+    Choice(WhenFull::NAMES),
+    "What happens to a request that finds it full: rejected (default), or it waits outside, first come, first served.",
+);
+
+pub(crate) static REGION: Shape = shape(
+    "A region of a queueing network with a limited capacity (finite capacity region).",
+    &[
+        key("name", Text, "Unique name."),
+        key("stations", List(&Text), "Names of its stations."),
+        key("capacity", Whole(1, MAX_WHOLE), "Maximum number of requests at all its stations together."),
+        WHEN_FULL,
+    ],
+)
+.needs(&["name", "stations", "capacity"]);
+
 pub(crate) static STATION: Shape = shape(
     "A station of a queueing network.",
     &[
@@ -202,6 +237,13 @@ pub(crate) static STATION: Shape = shape(
         SERVERS,
         DISCIPLINE,
         key("service", Kind::Distribution, "Distribution of the service demand of one visit."),
+        RATES,
+        key(
+            "capacity",
+            Whole(1, MAX_WHOLE),
+            "Maximum number of requests at the station, waiting and in service. Default: unlimited.",
+        ),
+        WHEN_FULL,
     ],
 )
 .needs(&["name", "service"]);

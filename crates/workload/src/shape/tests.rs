@@ -152,6 +152,8 @@ fn the_reader_refuses_what_the_schema_refuses() {
         format!("{open}server = {{ service = {{ exponential = \"10ms\", constant = \"1s\" }} }}"),
         format!("{open}server = {{ service = {{ gamma = {{ mean = \"10ms\" }} }} }}"),
         format!("{open}server = {{ service = {{ uniform = [\"10ms\"] }} }}"),
+        format!("{open}server = {{ service = {{ exponential = \"10ms\" }}, rates = 2 }}"),
+        format!("{open}server = {{ service = {{ exponential = \"10ms\" }}, rates = {{ coherence = 0.1 }} }}"),
         format!("{open}thresholds = {{ \"response.p99\" = \"250ms\" }}"),
         format!("{open}thresholds = {{ \"respons.p99\" = \"< 250ms\" }}"),
         format!("{open}thresholds = {{ \"errors.rate\" = \"< 1s\" }}"),

@@ -1,6 +1,7 @@
 //! Workloads built in code: conflicts between their parts, and writing and reading them.
 
 use super::*;
+use crate::WhenFull;
 use crate::script::{
     self, AtEnd, Auth, Body, Check, Content, CsvFormat, Draw, Extraction, Feeder, Find, IfMissing, Objects, Order,
     Part, Per, Sizes, Test, TextCondition, When, Which,
@@ -33,7 +34,12 @@ fn a_workload_built_in_code_equals_the_workload_read_from_its_text() {
 
 fn station() -> Station {
     let service = Distribution::exponential(0.01).unwrap();
-    Station { name: "db".to_owned(), visits: 1.0, server: Server::new(1, Policy::Fcfs, service).unwrap() }
+    Station {
+        name: "db".to_owned(),
+        visits: 1.0,
+        server: Server::new(1, Policy::Fcfs, service).unwrap(),
+        when_full: WhenFull::Reject,
+    }
 }
 
 /// A replay of a trace with three requests.

@@ -99,6 +99,51 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
         5,
         &["server.discipline: unknown discipline `sptr`", "did you mean `srpt`?"],
     ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1, 0]",
+        5,
+        &["server.rates: a service rate must be a number above zero, not 0"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = {}",
+        5,
+        &["server.rates: has no coefficient", "contention = 0.05"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ndiscipline = \"infinite\"",
+        5,
+        &["server.rates: infinite serves every request at speed 1", "discipline = \"ps\""],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ndiscipline = \"ps\"\nservers = 2",
+        5,
+        &["`servers` has no effect"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ncancel = true",
+        6,
+        &["server.cancel: does not go with rates"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[station]]\nname = \"db\"\nservice.constant = \"1s\"\nwhen_full = \"wait\"",
+        6,
+        &["station[0].when_full: goes with capacity"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[region]]\nname = \"p\"\nstations = [\"bd\"]\ncapacity = 2\n[[station]]\nname = \"db\"\nservice.constant = \"1s\"",
+        3,
+        &["unknown station `bd`", "did you mean `db`?"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[region]]\nname = \"p\"\nstations = [\"a\", \"b\"]\ncapacity = 2\n[[region]]\nname = \"q\"\nstations = [\"b\", \"c\"]\ncapacity = 2\n[[station]]\nname = \"a\"\nservice.constant = \"1s\"\n[[station]]\nname = \"b\"\nservice.constant = \"1s\"\n[[station]]\nname = \"c\"\nservice.constant = \"1s\"",
+        7,
+        &["`q` and `p` have stations in common"],
+    ),
+    (
+        "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[region]]\nname = \"p\"\nstations = [\"db\"]\ncapacity = 2\n[[station]]\nname = \"db\"\nservice.constant = \"1s\"\ncapacity = 3",
+        3,
+        &["`p` and `db` have the same stations; remove one"],
+    ),
     ("duration = \"10s\"\ngenerator.threads = 5000\narrivals.open.rate = \"1/s\"", 2, &["threads"]),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"respons.p99\" = \"< 2ms\"",

@@ -282,10 +282,18 @@ fn served() -> BoxedStrategy<String> {
             let cost = if cache { "per_sequence = \"100us\", prefix_cache = true, " } else { "" };
             format!("\n[server]\nengine = {{ {chunk}{cost}step = \"8ms\", sequences = {n} }}\ncapacity = 7\n")
         }),
+        (distribution(), prop::collection::vec(1e-3f64..99.0, 1..4), any::<bool>()).prop_map(
+            |(distribution, rates, law)| {
+                let law = law.then(|| format!("{{ contention = {:?}, coherency = 1e-9 }}", rates[0]));
+                let rates = law.unwrap_or_else(|| format!("{rates:?}"));
+                format!("\n[server]\ndiscipline = \"ps\"\nservice = {distribution}\nrates = {rates}\n")
+            }
+        ),
         (1u32..9, name(), distribution(), 0.1f64..9.0).prop_map(|(m, name, distribution, visits)| {
             format!(
                 "\n[[station]]\nname = \"web\"\nservice = {distribution}\n[[station]]\nname = \"d b\"\nservers = {m}\n\
-                 discipline = \"{name}\"\nservice = {distribution}\nvisits = {visits:?}\n"
+                 discipline = \"{name}\"\nservice = {distribution}\nvisits = {visits:?}\ncapacity = {m}\nwhen_full = \"wait\"\n\
+                 [[region]]\nname = \"p\"\nstations = [\"web\", \"d b\"]\ncapacity = 12\n"
             )
         }),
     ]

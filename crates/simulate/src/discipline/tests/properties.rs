@@ -181,7 +181,7 @@ proptest! {
         let work = Distribution::constant(0.004).unwrap();
         let same: Vec<Job> = jobs.iter().map(|job| Job { size: Nanos::from_millis(4), ..*job }).collect();
         let station = Station { discipline: Box::new(Fcfs::new(1)), service: work, visits: 1.0 };
-        let mut network = Network::new(vec![station], Seed(1)).unwrap();
+        let mut network = Network::new(vec![station], Regions::default(), Seed(1)).unwrap();
         prop_assert_eq!(run(&mut network, &same), run(&mut Fcfs::new(1), &same));
     }
 }
@@ -218,6 +218,6 @@ fn two_jobs_complete_as_computed_by_hand() {
 fn zero_limits_and_quanta_are_refused_in_one_line() {
     assert!(LimitedPs::new(1, 0).unwrap_err().to_string().contains("at least 1"));
     assert!(RoundRobin::new(1, Nanos::ZERO).unwrap_err().to_string().contains("above zero"));
-    assert!(Network::new(vec![], Seed(1)).is_err());
+    assert!(Network::new(vec![], Regions::default(), Seed(1)).is_err());
     assert!(SizeEstimate::noisy(-1.0, Seed(1)).is_err());
 }
