@@ -216,9 +216,8 @@ fn workloads_are_solved_or_refused_with_the_reason() {
             "single requests",
         ),
         (
-            format!(
-                "arrivals.closed = {{ users = 9, think.constant = \"1s\" }}\n[server]\ncapacity = 2\nservice.exponential = \"1ms\"\n"
-            ),
+            "arrivals.closed = { users = 9, think.constant = \"1s\" }\n[server]\ncapacity = 2\nservice.exponential = \"1ms\"\n"
+                .to_owned(),
             "think time must be exponential",
         ),
     ] {

@@ -1,7 +1,7 @@
 //! Traces of language model services: when requests came, and how many tokens they had.
 //!
-//! A format is known by its first line: Mooncake's JSON lines (Qin et al., FAST 2025), BurstGPT (Wang et al., KDD 2025) and the Azure LLM inference
-//! traces of 2023 to 2025 (Patel et al., ISCA 2024), both CSV with a header, and the conversations of ShareGPT, one JSON list or a line each.
+//! A format is known by its first line: Mooncake's JSON lines (Qin et al., FAST 2025), `BurstGPT` (Wang et al., KDD 2025) and the Azure LLM inference
+//! traces of 2023 to 2025 (Patel et al., ISCA 2024), both CSV with a header, and the conversations of `ShareGPT`, one JSON list or a line each.
 
 use std::collections::HashMap;
 

@@ -16,6 +16,7 @@ pub struct Works {
 
 /// Where the work of a request comes from.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "one for each request of the workload")]
 enum Work {
     /// Drawn from this distribution.
     Distribution(Distribution),

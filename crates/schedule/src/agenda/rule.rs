@@ -16,6 +16,7 @@ use offered_base::time::{Instant, Nanos};
 use offered_distributions::Distribution;
 
 /// The think time, and the next request if there is one, after a completion.
+#[expect(clippy::large_enum_variant, reason = "one for each kind of session, not one per session")]
 pub(super) enum SessionRule {
     /// Random think time and random length.
     Drawn { think: Distribution, length: Length, thinking: Thinking },

@@ -48,7 +48,7 @@ impl LoadDependent {
     fn advance(&mut self, now: Instant) {
         if self.present > 0 {
             let passed = self.fraction + self.last.until(now).0 as f64 * self.speed;
-            self.clock = self.clock + Nanos(passed as u64);
+            self.clock += Nanos(passed as u64);
             self.fraction = passed.fract();
         }
         self.last = now;

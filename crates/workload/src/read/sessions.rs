@@ -15,6 +15,9 @@ use offered_schedule::trace::{HEADER, Trace};
 use offered_schedule::{Closed, Length, Opening, Pace, Population, Sessions, Stage, Start, Visitor};
 use std::sync::Arc;
 
+/// The method and the path of each request of a trace.
+type TracedRequests = Vec<(String, String)>;
+
 impl Reader<'_> {
     /// Reads the system model, and for a replay the requests of its trace. With `flows`, sessions follow them.
     pub(super) fn sessions(
@@ -127,7 +130,7 @@ impl Reader<'_> {
     }
 
     /// The trace in a file, and its requests if it has any.
-    fn trace(&self, name: &Value<'_>) -> Result<(Trace, Option<Vec<(String, String)>>), Mistake> {
+    fn trace(&self, name: &Value<'_>) -> Result<(Trace, Option<TracedRequests>), Mistake> {
         let file = name.text()?;
         let text = self.text(file).map_err(|why| name.mistake(format!("cannot read `{file}`: {why}")))?;
         if let Some(trace) = token_trace::parse(&text, file) {

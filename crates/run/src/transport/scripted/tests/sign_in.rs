@@ -115,7 +115,7 @@ fn a_token_is_renewed_before_its_end_while_others_use_it() {
 fn a_refused_refresh_token_is_followed_by_the_grant() {
     let mut sessions = sessions(&KEYS.replace("/token", "/short"));
     launch(&mut sessions, 0, 1);
-    sessions.client.now = Instant::from_secs(200);
+    sessions.client.now = Instant::from_secs(95);
     let event = launch(&mut sessions, 0, 1).remove(0);
     assert_eq!((event.outcome, event.token_requests), (Outcome::Ok, 2));
     assert_eq!(paths(&sessions), ["/short", "/a", "/short", "/short", "/a"]);
