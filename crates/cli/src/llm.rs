@@ -182,7 +182,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     flag("output", args.record.as_ref().map(|directory| directory.display().to_string()));
     flag("threads", args.threads.map(|threads| threads.to_string()));
     flag("seed", args.seed.map(|seed| seed.to_string()));
-    let switches = [("json", args.json), ("details", args.details), ("ui", args.ui), ("quiet", args.quiet)];
+    // The files of this workload are those that the command line names.
+    let files = args.trace.is_some() || args.corpus.is_some();
+    let switches = [
+        ("json", args.json),
+        ("details", args.details),
+        ("ui", args.ui),
+        ("quiet", args.quiet),
+        ("allow-files", files),
+    ];
     line.extend(switches.into_iter().filter(|(_, given)| *given).map(|(name, _)| format!("--{name}")));
     let line = RunLine::try_parse_from(line).map_err(|error| Failure::input(error.to_string()))?;
     run::run(&line.args.of_text(text))
