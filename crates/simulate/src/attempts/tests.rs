@@ -153,7 +153,7 @@ fn a_circuit_breaker_holds_requests_back_until_the_server_responds_again() {
     let ((plain, without), (events, with)) = (simulated(text), simulated(&format!("{text}{breaker}")));
     let held_back = events.requests.iter().filter(|event| event.outcome == Outcome::BreakerOpen);
     assert!(held_back.clone().all(|event| event.sent.is_none() && event.done.is_none()));
-    assert_eq!(held_back.count() as f64 / 100.0, with.breaker_open_per_s);
+    assert!((held_back.count() as f64 / 100.0 - with.breaker_open_per_s).abs() < 0.01, "{with:?}");
     assert_eq!(events.requests.len(), plain.requests.len(), "every request ends");
     // Without it the queue only grows, and all requests time out.
     assert!(without.goodput_per_s < 5.0 && with.goodput_per_s > 20.0, "{without:?} {with:?}");

@@ -244,16 +244,17 @@ fn csv_is_read_back_unchanged() {
 fn csv_has_every_event_and_every_column() {
     let text = String::from_utf8(exported(ExportFormat::Csv, Nanos::ZERO)).unwrap();
     let mut lines = text.lines();
-    assert_eq!(lines.next().unwrap().split(',').count(), 47);
+    assert_eq!(lines.next().unwrap().split(',').count(), 48);
     assert_eq!(
         lines.next().unwrap(),
-        "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1,0,,0,0,0,,,0,0,0,0,,,,,,0,,3,1,,,,length,7 0,,,,"
+        "0,12345,1246912,2358023,0,0,home,ok,200,77,512,0,0,false,,,0,1,0,,0,0,0,,,0,0,0,0,,,,,,0,,3,1,,,,length,7 0,,,,,0"
     );
     assert_eq!(lines.clone().count(), 1499);
-    assert!(lines.clone().next().unwrap().ends_with(",0,1,true,\"[-0.5,null,1.0]\""), "{text}");
+    assert!(lines.clone().next().unwrap().ends_with(",0,1,true,\"[-0.5,null,1.0]\",0"), "{text}");
     let unsent = lines.find(|line| line.contains("unsent")).unwrap();
     assert!(
-        unsent.contains(",,,,") && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1,0,,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,,,"),
+        unsent.contains(",,,,")
+            && unsent.ends_with("\"went, \"\"wrong\"\"\",,0,1,0,,0,0,0,,,0,0,,,,,,,,,,,,,,,,,,,,,0"),
         "{unsent}"
     );
 }
