@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use offered_workload::{Address, Protocol, Target, Tls, Url};
 
 use crate::note::Note;
-use crate::plan::unique_name;
 use crate::text::Text;
+use crate::unique_name::unique_name;
 use crate::{Error, ParameterKind};
 
 /// Target of plans that name no server.

@@ -8,7 +8,8 @@ use offered_distributions::Distribution;
 use offered_workload::condition::Condition;
 
 use crate::delay::Delay;
-use crate::plan::{Flow, Step, unique_name};
+use crate::plan::{Flow, Step};
+use crate::unique_name::unique_name;
 
 /// Maximum number of steps, with loops unrolled.
 pub(crate) const MAX_STEPS: usize = 2000;

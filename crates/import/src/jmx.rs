@@ -41,8 +41,9 @@ use variables::Variables;
 use crate::chain::{Action, Chain, MAX_STEPS};
 use crate::initial_values;
 use crate::note::Note;
-use crate::plan::{Phase, Plan, Request, unique_name};
+use crate::plan::{Phase, Plan, Request};
 use crate::text::Text;
+use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions};
 
 /// Maximum number of thread groups.

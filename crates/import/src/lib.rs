@@ -31,6 +31,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unique_name;
 mod unsupported;
 mod write;
 

@@ -23,7 +23,8 @@ use offered_workload::{Address, Login, Target, Url};
 
 use crate::delay::Delay;
 use crate::note::Note;
-use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Step, unique_name};
+use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Step};
+use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions, ParameterKind, shell};
 use expression::{Expression, Value};
 use options::{Mode, Options, Script};

@@ -11,8 +11,9 @@ use offered_workload::Target;
 use crate::Error;
 use crate::address::{Candidate, Server, TargetChoice, choose_targets, drop_conflicting_options};
 use crate::note::Note;
-use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable, unique_name};
+use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable};
 use crate::text::Text;
+use crate::unique_name::unique_name;
 
 /// Maximum number of requests.
 const MAX_REQUESTS: usize = 2_000;

@@ -380,7 +380,10 @@ fn included_files_are_inserted_or_noted() {
     let itself = |_: &str| {
         Ok(fragment.replace(
             "<TestFragmentController/><hashTree>",
-            &format!("<TestFragmentController/><hashTree>{}", element("IncludeController", &[])),
+            &format!(
+                "<TestFragmentController/><hashTree>{}",
+                element("IncludeController", &[("IncludeController.includepath", "part.jmx")])
+            ),
         ))
     };
     let given = ImportOptions { read_include: Some(&itself), ..ImportOptions::default() };

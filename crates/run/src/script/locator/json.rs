@@ -530,7 +530,7 @@ mod tests {
 
     #[test]
     fn a_null_is_the_given_text() {
-        let reply = Response { body: b"[1, null]".to_vec().into(), ..Response::default() };
+        let reply = Response { size: 9, body: b"[1, null]".to_vec().into(), ..Response::default() };
         let response = ParsedResponse::new(Received::for_test(200, &reply), "", &|| Nanos::MAX);
         for path in ["$[1]", "$..[1]"] {
             let query = JsonQuery::new(path).unwrap().with_null("none".to_owned());

@@ -13,7 +13,7 @@ fn submitted(submit: &str, headers: &[(&str, &str)], page: &[u8]) -> Result<Outg
     let reply = response(headers, page);
     let received = Received { path: "/wiki/edit?title=a", ..Received::for_test(200, &reply) };
     script.evaluate(0, AT, received, &mut state, &|| Nanos::MAX).map_err(|no| no.reason)?;
-    script.request(1, AT, Some(&state), Instant::ZERO).map_err(|missing| format!("{missing:?}"))
+    script.request(1, AT, Some(&state), Instant::ZERO).map_err(|missing| format!("{missing:?}").replace('\\', ""))
 }
 
 fn body_of(submit: &str, page: &str) -> String {
