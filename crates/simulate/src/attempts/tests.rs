@@ -156,7 +156,7 @@ fn a_circuit_breaker_holds_requests_back_until_the_server_responds_again() {
     assert!((held_back.count() as f64 / 100.0 - with.breaker_open_per_s).abs() < 0.01, "{with:?}");
     assert_eq!(events.requests.len(), plain.requests.len(), "every request ends");
     // Without it the queue only grows, and all requests time out.
-    assert!(without.goodput_per_s < 5.0 && with.goodput_per_s > 20.0, "{without:?} {with:?}");
+    assert!(without.goodput_per_s < 5.0 && with.goodput_per_s > 10.0 * without.goodput_per_s, "{without:?} {with:?}");
     assert!(with.first_attempts_per_s + with.breaker_open_per_s > 149.0, "{with:?}");
     assert_eq!(simulated(&format!("{text}{breaker}")).1, with, "a function of workload and seed");
 }
