@@ -395,6 +395,7 @@ impl Reader {
             self.note(command.line, "curl", "has no URL; left out");
         }
         for (line, url) in urls {
+            let (login, url) = url::split_credentials(&url);
             let element = format!("`{}`", url.to_display().chars().take(100).collect::<String>());
             if !command.has("--globoff") && url.as_literal().is_some_and(url::is_glob) {
                 self.note(
@@ -418,7 +419,7 @@ impl Reader {
                 server = Server::Known(format!("unix:{socket}:/"));
             }
             let mut request = self.request(&command, line, path);
-            request.auth = request.auth.or_else(|| url::credentials(&url));
+            request.auth = request.auth.or_else(|| Some(Auth::Basic(login?.template())));
             self.omitted.push(command.without.clone());
             request.name = default_name(&request);
             self.requests.push(PlannedRequest { line, element, server, request });

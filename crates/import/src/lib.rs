@@ -8,8 +8,10 @@
 //! The servers of a `JMeter` plan become targets. Of other files only the server with most requests is a target; requests to others
 //! are left out and noted. A file with several thread groups becomes several plans.
 
+mod action;
 mod address;
 mod body;
+mod boolean;
 mod chain;
 mod combine;
 mod curl;
@@ -35,7 +37,7 @@ mod unsupported;
 mod write;
 
 pub use note::Note;
-pub use plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, ValueSource, Variable};
+pub use plan::{Arrivals, Block, Flow, Phase, Plan, RateProfile, Request, Step, ValueSource, Variable};
 pub use properties::read_properties;
 pub use text::Text;
 
