@@ -19,7 +19,14 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         .flat_map(variables_of)
         .chain(plan.target.headers().iter().flat_map(|(_, value)| names(value)))
         .chain(plan.target.auth().into_iter().flat_map(auth_variables))
-        .chain(plan.flows.iter().chain(&plan.once).flat_map(Flow::conditions).flat_map(Condition::templates).flat_map(names))
+        .chain(
+            plan.flows
+                .iter()
+                .chain(&plan.once)
+                .flat_map(Flow::conditions)
+                .flat_map(Condition::templates)
+                .flat_map(names),
+        )
         .collect();
     plan.variables.retain(|variable| used.contains(&variable.name));
     let extracted: HashSet<&str> =

@@ -11,10 +11,12 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod artillery;
 mod features;
 mod formats;
 mod groups;
 mod hostile;
+mod k6;
 mod pgbench;
 mod request_lists;
 mod samplers;

@@ -295,6 +295,8 @@ fn connections_are_kept_only_with_keep_alive() {
     assert_eq!((reuse(&closing), reuse(&keeping)), (Reuse::Fresh, Reuse::PerSession));
     let (plan, _) = one(&threads(1, 0, &(keeping + &get("b", ""))));
     assert!(plan.target.reuse() == Reuse::PerSession && has(&plan, "here all keep it"), "{:?}", plan.notes());
+}
+
 /// Whether the condition of step 1 holds for these values of `n`, as text with the condition.
 fn condition_of(condition: &str) -> Option<String> {
     let content = [numbered("a"), guarded(condition, &get("b", "")), get("z", "")].concat();
