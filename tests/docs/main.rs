@@ -373,7 +373,9 @@ fn every_example_is_launched_as_it_says() {
 }
 
 /// Sources that name flags of *other* programs.
-const FLAGS_OF_OTHERS: [&str; 17] = [
+const FLAGS_OF_OTHERS: [&str; 19] = [
+    "import/src/artillery.rs",        // how to choose an environment
+    "import/src/artillery/values.rs", // how to give a variable its value
     "import/src/curl.rs",
     "import/src/curl/options.rs",
     "import/src/jmx.rs", // how to give a variable its value

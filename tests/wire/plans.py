@@ -257,6 +257,11 @@ one("once_later", http("/a") + controller("OnceOnlyController", http("/login")) 
 one("once_of_threads", controller("OnceOnlyController", http("/page", children=HTML)) + http("/a?t=${tok}"), loops=2, threads=3)
 one("once_only", controller("OnceOnlyController", http("/login")), loops=2, threads=2)
 one("once_in_loop", loop(2, controller("OnceOnlyController", http("/login")) + http("/a")))
+SIMPLE_ONCE = controller("GenericController", controller("OnceOnlyController", http("/login")) + http("/a"))
+one("once_below_simple", SIMPLE_ONCE + http("/z"), loops=3)
+one("once_below_simple_in_loop", loop(2, loop(2, SIMPLE_ONCE) + http("/b")) + http("/z"))
+one("once_in_nested_loop", loop(2, loop(2, controller("OnceOnlyController", http("/login")) + http("/a"))) + http("/z"))
+one("loop_long", loop(15, http("/a") + http("/b")) + http("/z"))
 one("if_constant", when("${__jexl3(1 < 2)}", http("/yes")) + when("${__jexl3(1 > 2)}", http("/no")) + http("/a"))
 one("if_script", when('"${v}" == "1"', http("/yes"), False) + http("/a"), variables=[("v", "1")])
 one("if_extracted_true", http("/json", children=extract_json("n", "$.n")) + when('${__jexl3("${n}" == "5")}', http("/yes")) + http("/z"))
@@ -266,6 +271,20 @@ one("if_last_ok", http("/status/500") + when("${JMeterThread.last_sample_ok}", h
 one("if_csv", csv() + http("/first") + when('${__jexl3("${b}" == "p2")}', http("/yes?x=${a}")) + http("/z"), loops=3, files={"data.csv": PAIRS})
 one("if_first", when('${__jexl3("${a}" == "u1")}', http("/yes")) + http("/z") + csv(), noted("begins an iteration with a condition"), loops=2, files={"data.csv": PAIRS})
 NUMBER = http("/json", children=extract_json("n", "$.n"))
+VALUES = http("/json", children=extract_json("n;pi;t", "$.n;$.pi;$.token", "1;1;1", "x;y;z"))
+for name, condition, holds in [
+    ("if_and", '${__jexl3("${n}" == "5" && ${pi} > 3)}', True), ("if_and_not", '${__jexl3(${n} > 5 && ${pi} > 3)}', False),
+    ("if_or", '${__groovy(vars.get("t") == "x" || vars.get("t").startsWith("t-"))}', True), ("if_or_not", '${__groovy(vars.get("t") == "x" || vars.get("t").contains("y"))}', False),
+    ("if_words", '${__jexl3(${n} ge 5 and (${pi} lt 3 or ${pi} gt 3.05))}', True), ("if_negated", '${__groovy(!(vars.get("n").toInteger() > 4))}', False),
+    ("if_fraction", '${__jexl3(${pi} > 3.1)}', False), ("if_reversed", '${__jexl3(3 < ${pi})}', True),
+]:
+    one(name, VALUES + when(condition, http("/yes") + http("/more")) + http("/z"))
+one("if_script_and", VALUES + when('"${n}" == "5" && ${pi} <= 3.1', http("/yes"), False) + http("/z"))
+one("if_within_if", VALUES + when("${__jexl3(${n} == 5)}", http("/yes") + when("${__jexl3(${pi} > 4)}", http("/no") + http("/no")) + http("/more")) + http("/z"))
+one("if_changes_its_value", VALUES + when("${__jexl3(${n} == 5)}", http("/page", children=extract_regex("n", "nothing(x)", default="6")) + http("/still")) + http("/z"))
+for name, function in [("jexl_sum", "${__jexl3(${n} + 1)}"), ("groovy_product", "${__groovy(vars.get('n').toInteger() * 2 - 1)}"), ("groovy_text", "${__groovy(vars.get('t') + '-' + vars.get('n'))}"),
+                       ("int_sum", "${__intSum(${n},2,-1)}"), ("uppercase", "${__uppercase(${t})}")]:
+    one(f"computed_{name}", VALUES + http("/a", args=[("x", function)]))
 one("if_text_and_number", NUMBER + when('${__jexl3("${n}" == 5)}', http("/yes")) + when('${__jexl3("${n}" == 6)}', http("/no")) + http("/z"))
 one("if_order_of_texts", NUMBER + when('${__jexl3("${n}" > "30")}', http("/yes")) + http("/z"))
 one("if_groovy_text_and_number", NUMBER + when('${__groovy(vars.get("n") == 5)}', http("/no")) + http("/z"), noted("only if a condition holds"))
@@ -276,6 +295,10 @@ one("while_last_after_failure", http("/status/500") + element("WhileController",
 one("while_false", element("WhileController", {"WhileController.condition": "false"}, http("/a")) + http("/z"))
 one("while_status", element("WhileController", {"WhileController.condition": '${__jexl3("${ready}" != "yes")}'},
                             http("/poll?k=while", children=extract_regex("ready", "ready=(\\w+)", default="no"))) + http("/z"), variables=[("ready", "no")])
+one("while_several", element("WhileController", {"WhileController.condition": '${__jexl3("${ready}" != "yes")}'},
+                             http("/poll?k=several", children=extract_regex("ready", "ready=(\\w+)", default="no")) + http("/a") + http("/b")) + http("/z"), variables=[("ready", "no")])
+one("while_several_once", element("WhileController", {"WhileController.condition": '${__jexl3("${ready}" != "yes")}'},
+                                  controller("OnceOnlyController", http("/login")) + http("/poll?k=once", children=extract_regex("ready", "ready=(\\w+)", default="no"))) + http("/z"), variables=[("ready", "no")])
 one("while_last", element("WhileController", {"WhileController.condition": "LAST"}, http("/fails-third?k=last")) + http("/z"))
 one("foreach", element("ForeachController", {"ForeachController.inputVal": "v", "ForeachController.returnVal": "x", "ForeachController.useSeparator": True}, http("/a?x=${x}")) + http("/z"),
     variables=[("v_1", "one"), ("v_2", "two")])

@@ -29,17 +29,19 @@ Examples:
   pbpaste | offered import -                     curl commands (clipboard)
   offered import load.sh                         a pgbench command
   offered import bank.sql --set PGHOST=127.0.0.1 --set PGUSER=me
+  offered import artillery.yml
+  offered import options.json --set url=http://127.0.0.1:8080/   k6 inspect
 
 The content of a file decides its format, not its name. Comments at the top of
 the workload list the parts that were not translated, with the line in the source.
 
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 
-/// Translate a JMeter plan, HAR, OpenAPI, Postman, curl or pgbench file into a workload
+/// Translate a JMeter, HAR, OpenAPI, Postman, curl, pgbench, Artillery or k6 file
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// JMeter plan, HAR, OpenAPI 3, Postman 2.x, curl commands, pgbench script, or - for stdin
+    /// JMeter plan, HAR, OpenAPI 3, Postman 2.x, curl, pgbench, Artillery, k6 options, or - for stdin
     file: PathBuf,
     /// Output file, never overwritten [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -81,6 +83,10 @@ enum Format {
     Curl,
     /// A pgbench script, or a pgbench command
     Pgbench,
+    /// An Artillery script (YAML or JSON)
+    Artillery,
+    /// The options of a k6 script (JSON)
+    K6,
 }
 
 impl From<Format> for offered_import::Format {
@@ -92,6 +98,8 @@ impl From<Format> for offered_import::Format {
             Format::Postman => Self::Postman,
             Format::Curl => Self::Curl,
             Format::Pgbench => Self::Pgbench,
+            Format::Artillery => Self::Artillery,
+            Format::K6 => Self::K6,
         }
     }
 }

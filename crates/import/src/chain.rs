@@ -4,11 +4,15 @@
 //! preceding step. If the transitions of a step have different waits, the step is duplicated for each wait and the
 //! choice is made one request earlier. The sequence of requests and waits keeps its distribution.
 
-use offered_distributions::Distribution;
-use offered_workload::condition::Condition;
+use std::cmp::Reverse;
+use std::ops::Range;
 
+use offered_distributions::Distribution;
+use offered_workload::condition::{Condition, Subject};
+
+use crate::action::{Action, Decided};
 use crate::delay::Delay;
-use crate::plan::{Flow, Step};
+use crate::plan::{Block, Flow, Step};
 use crate::unique_name::unique_name;
 
 /// Maximum number of steps, with loops unrolled.
@@ -19,114 +23,6 @@ const MAX_REQUESTS: u64 = 65_535;
 
 /// Maximum number of transitions visited. It bounds the time for nested loops that send nothing and so make no steps.
 const MAX_TRANSITIONS: usize = 200_000;
-
-/// What a user does in one iteration.
-#[derive(Clone, Debug)]
-pub(crate) enum Action {
-    /// Wait, then send a request (an index).
-    Request(usize, Delay),
-    /// Wait.
-    Pause(Delay),
-    /// All actions in order.
-    Sequence(Vec<Action>),
-    /// One of the actions, by weight.
-    Choice(Vec<(f64, Action)>),
-    /// The action, repeated this number of times.
-    Repeat(u32, Box<Action>),
-    /// The action, only in the first pass of the enclosing loop, or of all iterations.
-    FirstPass(Box<Action>),
-    /// The action, only if the condition holds.
-    If(Condition, Box<Action>),
-    /// A request (an index) with the wait before it, again and again until the condition holds; at most this number of times.
-    Until(Condition, u32, usize, Delay),
-}
-
-impl Action {
-    /// Number of steps when written out.
-    pub(crate) fn size(&self) -> usize {
-        match self {
-            Self::Request(..) => 1,
-            Self::Pause(_) => 0,
-            Self::Sequence(actions) => actions.iter().fold(0, |sum, action| sum.saturating_add(action.size())),
-            Self::Choice(actions) => actions.iter().fold(0, |sum, (_, action)| sum.saturating_add(action.size())),
-            Self::Repeat(_, action) if matches!(**action, Self::Request(..)) => 2,
-            Self::Repeat(times, action) => action.size().saturating_mul(*times as usize),
-            Self::FirstPass(action) | Self::If(_, action) => action.size(),
-            Self::Until(..) => 1,
-        }
-    }
-
-    /// Indices of the requests, once for each occurrence in the plan (loops are not unrolled).
-    pub(crate) fn requests(&self) -> Vec<usize> {
-        match self {
-            Self::Request(request, _) | Self::Until(_, _, request, _) => vec![*request],
-            Self::Pause(_) => Vec::new(),
-            Self::Sequence(actions) => actions.iter().flat_map(Self::requests).collect(),
-            Self::Choice(actions) => actions.iter().flat_map(|(_, action)| action.requests()).collect(),
-            Self::Repeat(_, action) | Self::FirstPass(action) | Self::If(_, action) => action.requests(),
-        }
-    }
-
-    /// Removes the requests that are not `kept`; their waits stay.
-    pub(crate) fn retain_requests(self, kept: &impl Fn(usize) -> bool) -> Self {
-        match self {
-            Self::Request(request, before) | Self::Until(_, _, request, before) if !kept(request) => {
-                Self::Pause(before)
-            }
-            Self::Sequence(actions) => {
-                Self::Sequence(actions.into_iter().map(|action| action.retain_requests(kept)).collect())
-            }
-            Self::Choice(actions) => Self::Choice(
-                actions.into_iter().map(|(weight, action)| (weight, action.retain_requests(kept))).collect(),
-            ),
-            Self::Repeat(times, action) => Self::Repeat(times, Box::new(action.retain_requests(kept))),
-            Self::FirstPass(action) => Self::FirstPass(Box::new(action.retain_requests(kept))),
-            Self::If(condition, action) => Self::If(condition, Box::new(action.retain_requests(kept))),
-            action => action,
-        }
-    }
-
-    /// The first passes outside of loops, choices and conditions, and the actions of every pass.
-    pub(crate) fn split_first_passes(self) -> (Vec<Self>, Self) {
-        let Self::Sequence(actions) = self else { return (Vec::new(), self) };
-        let (mut first, mut every) = (Vec::new(), Vec::new());
-        for action in actions {
-            match action {
-                Self::FirstPass(action) => first.push(*action),
-                action => {
-                    let (inner, rest) = action.split_first_passes();
-                    first.extend(inner);
-                    every.push(rest);
-                }
-            }
-        }
-        (first, Self::Sequence(every))
-    }
-
-    /// Unrolls the first pass of loops that contain [`Action::FirstPass`]; outside of loops a first pass is a plain
-    /// action.
-    pub(crate) fn expand_first_passes(self) -> Self {
-        match self {
-            Self::Sequence(actions) => Self::Sequence(actions.into_iter().map(Self::expand_first_passes).collect()),
-            Self::Choice(actions) => Self::Choice(
-                actions.into_iter().map(|(weight, action)| (weight, action.expand_first_passes())).collect(),
-            ),
-            Self::FirstPass(action) => action.expand_first_passes(),
-            Self::If(condition, action) => Self::If(condition, Box::new(action.expand_first_passes())),
-            Self::Repeat(times, action) if times > 1 => match *action {
-                Self::Sequence(actions) if actions.iter().any(|action| matches!(action, Self::FirstPass(_))) => {
-                    let later = actions.iter().filter(|action| !matches!(action, Self::FirstPass(_))).cloned();
-                    let later = Self::Sequence(later.map(Self::expand_first_passes).collect());
-                    let first = Self::Sequence(actions.into_iter().map(Self::expand_first_passes).collect());
-                    Self::Sequence(vec![first, Self::Repeat(times - 1, Box::new(later))])
-                }
-                action => Self::Repeat(times, Box::new(action.expand_first_passes())),
-            },
-            Self::Repeat(times, action) => Self::Repeat(times, Box::new(action.expand_first_passes())),
-            action => action,
-        }
-    }
-}
 
 /// A transition to a step (`None` ends the iteration) with its weight and wait (`None` if any wait will do).
 #[derive(Clone, Debug, PartialEq)]
@@ -141,8 +37,17 @@ struct ChainStep {
     repeat: u32,
     think: Delay,
     next: Vec<(Option<usize>, f64)>,
-    /// The condition with the number of its [`Action::If`].
-    only_if: Option<(usize, Condition)>,
+    /// Conditions that must all hold, with the numbers of their [`Action::If`].
+    only_if: Vec<(usize, Condition)>,
+    until: Option<Condition>,
+}
+
+/// Steps that are repeated together or have one condition.
+struct ChainBlock {
+    /// Indices of its steps; the last one comes first.
+    steps: Range<usize>,
+    repeat: u32,
+    only_if: Option<Condition>,
     until: Option<Condition>,
 }
 
@@ -150,6 +55,8 @@ struct ChainStep {
 pub(crate) struct Chain {
     /// Steps in reverse order: transitions lead to smaller indices.
     steps: Vec<ChainStep>,
+    /// Inner blocks before outer ones.
+    blocks: Vec<ChainBlock>,
     entry: Vec<(usize, f64)>,
     /// Share of the iterations that send at least one request.
     pub(crate) nonempty_share: f64,
@@ -197,12 +104,14 @@ impl Chain {
             }
         }
         let nonempty_share = entry.iter().map(|(_, weight)| weight).sum();
-        let chain = Self { steps: builder.steps, entry, nonempty_share, initial_wait, is_mixture };
+        let Builder { steps, blocks, .. } = builder;
+        let chain = Self { steps, blocks, entry, nonempty_share, initial_wait, is_mixture };
         // Each entry step becomes a flow with all steps that it reaches; iterations of one request need no flows.
         let simple = chain.steps.iter().all(|step| step.next.iter().all(|(to, _)| to.is_none()));
         let flows = if simple { 1 } else { chain.entry.len() as u64 };
-        let requests: u64 = chain.steps.iter().map(|step| u64::from(step.repeat)).sum();
-        if requests * flows > MAX_REQUESTS { Err(TooLong) } else { Ok(chain) }
+        let times = |at: usize| u64::from(chain.steps[at].repeat).saturating_mul(chain.passes(at));
+        let requests = (0..chain.steps.len()).map(times).fold(0, u64::saturating_add);
+        if requests.saturating_mul(flows) > MAX_REQUESTS { Err(TooLong) } else { Ok(chain) }
     }
 
     /// Whether every pass begins with the same request.
@@ -214,18 +123,31 @@ impl Chain {
     /// [`Action::If`]. Returns them.
     pub(crate) fn drop_first_conditions(&mut self) -> Vec<Condition> {
         let first: Vec<(usize, Condition)> =
-            self.entry.iter().filter_map(|(step, _)| self.steps[*step].only_if.clone()).collect();
+            self.entry.iter().flat_map(|(step, _)| self.steps[*step].only_if.clone()).collect();
         for step in &mut self.steps {
-            step.only_if = step.only_if.take().filter(|one| !first.contains(one));
+            step.only_if.retain(|one| !first.contains(one));
         }
-        first.into_iter().map(|(_, condition)| condition).collect()
+        let mut dropped: Vec<Condition> = first.into_iter().map(|(_, condition)| condition).collect();
+        for block in &mut self.blocks {
+            if self.entry.iter().any(|(step, _)| step + 1 == block.steps.end) {
+                dropped.extend(block.only_if.take());
+            }
+        }
+        self.blocks.retain(|block| block.repeat > 1 || block.only_if.is_some());
+        dropped
+    }
+
+    /// Maximum number of passes through a step, by the repetitions of the blocks around it.
+    fn passes(&self, step: usize) -> u64 {
+        let around = self.blocks.iter().filter(|block| block.steps.contains(&step));
+        around.fold(1, |passes: u64, block| passes.saturating_mul(u64::from(block.repeat)))
     }
 
     /// The weight of each request if every iteration is a single request, so that no flows are needed; else `None`.
     pub(crate) fn weights(&self, requests: usize) -> Option<Vec<f64>> {
         let single = |step: &ChainStep| {
             step.repeat == 1
-                && step.only_if.is_none()
+                && step.only_if.is_empty()
                 && step.think == self.steps[0].think
                 && step.next.iter().all(|(to, _)| to.is_none())
         };
@@ -233,7 +155,8 @@ impl Chain {
         for (step, weight) in &self.entry {
             weights[self.steps[*step].request] += weight;
         }
-        (!self.steps.is_empty() && self.steps.iter().all(single)).then_some(weights)
+        let is_plain = self.blocks.is_empty() && !self.steps.is_empty() && self.steps.iter().all(single);
+        is_plain.then_some(weights)
     }
 
     /// Indices of the requests in the chain, in ascending order.
@@ -250,8 +173,8 @@ impl Chain {
         let along = |transitions: &mut dyn Iterator<Item = (usize, f64)>, means: &[(f64, f64)]| {
             transitions.fold((0.0, 0.0), |sum, (to, p)| (sum.0 + p * means[to].0, sum.1 + p * means[to].1))
         };
-        for step in &self.steps {
-            let repeat = f64::from(step.repeat);
+        for (at, step) in self.steps.iter().enumerate() {
+            let repeat = f64::from(step.repeat) * self.passes(at) as f64;
             let on = along(&mut step.next.iter().filter_map(|(to, p)| Some(((*to)?, *p))), &means);
             means.push((repeat + on.0, repeat * step.think.mean() + on.1));
         }
@@ -261,13 +184,18 @@ impl Chain {
 
     /// Whether a run decides which requests are sent, or how often.
     pub(crate) fn is_conditional(&self) -> bool {
-        self.steps.iter().any(|step| step.only_if.is_some() || step.until.is_some())
+        let in_block = |block: &ChainBlock| block.only_if.is_some() || block.until.is_some();
+        self.blocks.iter().any(in_block)
+            || self.steps.iter().any(|step| !step.only_if.is_empty() || step.until.is_some())
     }
 
     /// Whether the wait before a request with a condition differs from the one after it, which is left out with the request.
     pub(crate) fn has_conditional_wait(&self) -> bool {
-        let differs =
-            |step: &ChainStep, to: usize| self.steps[to].only_if.is_some() && self.steps[to].think != step.think;
+        let differs = |step: &ChainStep, to: usize| {
+            let alone = !self.steps[to].only_if.is_empty() && self.steps[to].think != step.think;
+            let begins = |block: &&ChainBlock| block.steps.end == to + 1 && block.only_if.is_some();
+            alone || self.blocks.iter().filter(begins).any(|block| self.steps[block.steps.start].think != step.think)
+        };
         self.steps.iter().any(|step| step.next.iter().filter_map(|(to, _)| *to).any(|to| differs(step, to)))
     }
 
@@ -276,8 +204,23 @@ impl Chain {
         self.steps.iter().any(|step| step.think.distribution().1)
     }
 
-    /// One flow for each entry step. `name` is the base of the flow names, `requests` are the request names, `usual` is the think
-    /// time that steps need not state.
+    /// The blocks of a flow with these steps, in the order of their first steps, outer blocks before inner ones.
+    fn blocks_in(&self, order: &[usize]) -> Vec<Block> {
+        let inside = self.blocks.iter().filter(|block| order.contains(&block.steps.start)).map(|block| Block {
+            first: position(order, block.steps.end - 1),
+            last: position(order, block.steps.start),
+            repeat: block.repeat,
+            only_if: block.only_if.clone(),
+            until: block.until.clone(),
+        });
+        let mut blocks: Vec<Block> = inside.collect();
+        blocks.reverse();
+        blocks.sort_by_key(|block| (block.first, Reverse(block.last)));
+        blocks
+    }
+
+    /// One flow for each entry step. `name` is the base of the flow names, `requests` are the request names, `usual` is the default think
+    /// time of the workload.
     pub(crate) fn flows(&self, name: &str, requests: &[String], usual: &Distribution) -> Vec<Flow> {
         let mut flows: Vec<Flow> = Vec::new();
         for (start, weight) in &self.entry {
@@ -296,14 +239,22 @@ impl Chain {
                 let think = step.think.distribution().0;
                 let next = step.next.iter().map(|(to, p)| (to.map(|to| position(&order, to)), *p)).collect();
                 let (name, think) = (unique_name(&request, taken), (think != *usual).then_some(think));
-                let only_if = step.only_if.as_ref().map(|(_, condition)| condition.clone());
+                let only_if = all_of(step.only_if.iter().map(|(_, condition)| condition.clone()).collect());
                 let until = step.until.clone();
                 steps.push(Step { name, request, repeat: step.repeat, think, only_if, until, next });
             }
             let name = unique_name(name, |name| flows.iter().any(|flow| flow.name == name));
-            flows.push(Flow { name, weight: weight / self.nonempty_share, steps });
+            flows.push(Flow { name, weight: weight / self.nonempty_share, steps, blocks: self.blocks_in(&order) });
         }
         flows
+    }
+}
+
+/// The condition that all of these hold; `None` if there are none.
+fn all_of(mut conditions: Vec<Condition>) -> Option<Condition> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(Condition { subject: Subject::All(conditions), negated: false }),
     }
 }
 
@@ -317,10 +268,11 @@ struct Builder {
     steps: Vec<ChainStep>,
     /// Number of transitions visited.
     transitions: usize,
+    blocks: Vec<ChainBlock>,
     /// Number of conditions so far.
     conditions: usize,
-    /// The condition of the requests that are added, with its number.
-    only_if: Option<(usize, Condition)>,
+    /// The conditions of the requests that are added, with their numbers.
+    only_if: Vec<(usize, Condition)>,
 }
 
 impl Builder {
@@ -350,34 +302,87 @@ impl Builder {
             Action::Repeat(0, _) => on,
             Action::Repeat(times, action) => match &**action {
                 Action::Request(request, before) => self.add_repeated(*request, before, *times, on)?,
+                _ if action.is_long_loop(*times) => self.add_loop(*times, action, on)?,
                 _ => (0..*times).try_fold(on, |on, _| self.enter(action, on))?,
             },
             Action::Request(request, before) => self.add_request(*request, before, on)?,
-            Action::FirstPass(action) => self.enter(action, on)?,
-            Action::If(condition, action) => {
-                self.conditions += 1;
-                let outer = self.only_if.replace((self.conditions, condition.clone()));
-                let into = self.enter(action, on);
-                self.only_if = outer;
-                into?
-            }
-            Action::Until(condition, times, request, before) => {
-                let before_steps = self.steps.len();
-                let into = self.add_request(*request, before, on)?;
-                for step in &mut self.steps[before_steps..] {
-                    step.repeat = *times;
-                    step.until = Some(condition.clone());
-                    if before.mean() > 0.0 {
-                        step.think = before.clone();
+            Action::FirstPass(action) | Action::FirstEver(action) => self.enter(action, on)?,
+            Action::If(condition, decided, action) => self.add_conditional(condition, *decided, action, on)?,
+            Action::Until(until, times, action) => match action.single_request() {
+                Some((request, before)) => {
+                    let earlier = self.steps.len();
+                    let into = self.add_request(request, before, on)?;
+                    for step in &mut self.steps[earlier..] {
+                        step.repeat = *times;
+                        step.until = Some(until.clone());
+                        if before.mean() > 0.0 {
+                            step.think = before.clone();
+                        }
                     }
+                    into
                 }
-                into
-            }
+                None => self.add_block(*times, None, Some(until.clone()), action, on)?,
+            },
         };
         let transitions = merge(transitions);
         self.transitions += 1 + transitions.len();
         let most = transitions.len().max(self.steps.len());
         if most > MAX_STEPS || self.transitions > MAX_TRANSITIONS { Err(TooLong) } else { Ok(transitions) }
+    }
+
+    /// Adds a loop as a block. If the wait after the last pass differs from that after the others, the last pass is behind the block.
+    fn add_loop(&mut self, times: u32, action: &Action, on: Vec<Transition>) -> Result<Vec<Transition>, TooLong> {
+        let wait = action.first_wait().0;
+        if on.iter().all(|to| to.delay.as_ref().is_none_or(|own| *own == wait)) {
+            return self.add_block(times, None, None, action, on);
+        }
+        let last = self.enter(action, on)?;
+        self.add_block(times - 1, None, None, action, last)
+    }
+
+    /// Adds steps that are made under a condition: as a block, which decides it once, or each with the condition.
+    fn add_conditional(
+        &mut self,
+        condition: &Condition,
+        decided: Decided,
+        action: &Action,
+        on: Vec<Transition>,
+    ) -> Result<Vec<Transition>, TooLong> {
+        let is_block = decided == Decided::Once && action.size() > 1 && action.is_straight();
+        match action {
+            Action::Until(until, times, action) if is_block => {
+                self.add_block(*times, Some(condition.clone()), Some(until.clone()), action, on)
+            }
+            _ if is_block => self.add_block(1, Some(condition.clone()), None, action, on),
+            _ => {
+                self.conditions += 1;
+                self.only_if.push((self.conditions, condition.clone()));
+                let into = self.enter(action, on);
+                self.only_if.pop();
+                into
+            }
+        }
+    }
+
+    /// Adds the steps of a straight action as a block. A block has one last step and so one wait after it.
+    fn add_block(
+        &mut self,
+        repeat: u32,
+        only_if: Option<Condition>,
+        until: Option<Condition>,
+        action: &Action,
+        on: Vec<Transition>,
+    ) -> Result<Vec<Transition>, TooLong> {
+        let first = action.first_wait().0;
+        let timed = on.iter().filter_map(|to| Some((to.weight, to.delay.clone()?)));
+        let after = if repeat > 1 && first.mean() > 0.0 { first } else { Delay::mixture(&timed.collect::<Vec<_>>()) };
+        let on = on.into_iter().map(|to| Transition { delay: Some(after.clone()), ..to }).collect();
+        let start = self.steps.len();
+        let into = self.enter(action, on)?;
+        if self.steps.len() > start {
+            self.blocks.push(ChainBlock { steps: start..self.steps.len(), repeat, only_if, until });
+        }
+        Ok(into)
     }
 
     /// Adds a step for each different wait among the outgoing transitions.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use offered_base::{InvalidValue, Nanos};
-use offered_schedule::flow::{Flow, Flows, Step};
+use offered_schedule::flow::{Block, Flow, Flows, Step};
 use offered_schedule::{Length, Scenario, Scenarios, Sessions};
 use offered_workload::condition::Condition;
 use offered_workload::{Draft, Request, Target, Workload};
@@ -21,6 +21,7 @@ struct Parts {
     requests: Vec<Request>,
     flows: Vec<Flow>,
     steps: Vec<Step>,
+    blocks: Vec<Block>,
     conditions: Vec<Condition>,
 }
 
@@ -42,8 +43,7 @@ impl Plan {
     /// The errors of [`Plan::combined`].
     pub fn combined_text(plans: &[Self], file: &str) -> Result<String, InvalidValue> {
         let workload = Self::combined(plans)?;
-        let mut text =
-            format!("# Written by `offered import` from {}: a scenario for each thread group.\n", one_line(file));
+        let mut text = format!("# Written by `offered import` from {}: a scenario for each group.\n", one_line(file));
         for plan in plans.iter().filter(|plan| !plan.notes.is_empty()) {
             let _ = writeln!(text, "#\n# Not translated of {}, or not exactly:", one_line(&plan.name));
             plan.notes().iter().for_each(|note| {
@@ -78,14 +78,19 @@ impl Plan {
                 }
             }
             let duration = draft.duration;
-            all.push(parts.add(plan, draft, start)?);
+            for threshold in &draft.thresholds {
+                if !first.thresholds.contains(threshold) {
+                    first.thresholds.push(threshold.clone());
+                }
+            }
+            all.push(parts.add(plan, draft, start + plan.start)?);
             if plan.serial {
                 start += duration;
             }
         }
         let Some(whole) = whole else { return wrong("no plans") };
-        let Parts { mut targets, requests, flows, steps, conditions } = parts;
-        let flows = if flows.is_empty() { None } else { Some(Flows::new(flows, steps)?) };
+        let Parts { mut targets, requests, flows, steps, blocks, conditions } = parts;
+        let flows = if flows.is_empty() { None } else { Some(Flows::with_blocks(flows, steps, blocks)?) };
         let scenarios = all.into_iter().map(|part| part.scenario(&requests, flows.as_ref()));
         let scenarios = Scenarios::new(scenarios.collect::<Result<_, _>>()?, flows.clone().map(Arc::new))?;
         let duration = scenarios.end();
@@ -139,6 +144,14 @@ impl Parts {
                     condition.number = number(usize::from(condition.number) + self.conditions.len())?;
                 }
                 self.steps.push(step);
+            }
+            for block in own.blocks() {
+                let of_step = |step: u16| number(usize::from(step) + steps);
+                let mut block = Block { first: of_step(block.first)?, last: of_step(block.last)?, ..block.clone() };
+                for condition in block.only_if.iter_mut().chain(&mut block.until) {
+                    condition.number = number(usize::from(condition.number) + self.conditions.len())?;
+                }
+                self.blocks.push(block);
             }
         }
         self.conditions.extend(draft.conditions);

@@ -130,7 +130,7 @@ impl Reader {
     fn command(&mut self, command: Command) -> LineResult {
         let mut words = command.words.into_iter().peekable();
         while words.next_if(|word| COMMAND_PREFIXES.contains(&word.as_literal())).is_some() {}
-        while let Some((name, value)) = words.peek().and_then(assignment) {
+        while let Some((name, value)) = words.peek().and_then(Word::assignment) {
             let word = words.next().expect("was peeked at");
             if word.is_substituted {
                 self.note(word.line, &name, "is the output of a command; set the environment variable before the run");
@@ -395,6 +395,7 @@ impl Reader {
             self.note(command.line, "curl", "has no URL; left out");
         }
         for (line, url) in urls {
+            let (login, url) = url::split_credentials(&url);
             let element = format!("`{}`", url.to_display().chars().take(100).collect::<String>());
             if !command.has("--globoff") && url.as_literal().is_some_and(url::is_glob) {
                 self.note(
@@ -418,7 +419,7 @@ impl Reader {
                 server = Server::Known(format!("unix:{socket}:/"));
             }
             let mut request = self.request(&command, line, path);
-            request.auth = request.auth.or_else(|| url::credentials(&url));
+            request.auth = request.auth.or_else(|| Some(Auth::Basic(login?.template())));
             self.omitted.push(command.without.clone());
             request.name = default_name(&request);
             self.requests.push(PlannedRequest { line, element, server, request });
@@ -572,11 +573,12 @@ impl Reader {
         if let Some(time) = self.response_timeout {
             target = target.with_response_timeout(time);
         }
-        let steps = (0..self.requests.len()).map(|at| (at, None)).collect();
+        let visit =
+            Visit { name: "commands".to_owned(), steps: (0..self.requests.len()).map(|at| (at, None)).collect() };
         RequestList {
             origin: "curl",
             remark: "The file does not specify rate or users: here one visit starts per second.",
-            visits: vec![Visit { name: "commands".to_owned(), steps }],
+            visits: vec![visit],
             requests: self.requests,
             preferred_server: None,
             keep_flows: false,
@@ -586,15 +588,4 @@ impl Reader {
             notes: self.notes,
         }
     }
-}
-
-/// The assignment `NAME=value`, if the word is one.
-fn assignment(word: &Word) -> Option<(String, Text)> {
-    let begins = word.text.leading_literal();
-    let at = begins.find('=')?;
-    let name = &begins[..at];
-    let fit = !name.is_empty()
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-        && !name.starts_with(|c: char| c.is_ascii_digit());
-    fit.then(|| (name.to_owned(), word.text.skip_bytes(at + 1)))
 }

@@ -3,11 +3,11 @@
 use std::collections::{HashSet, VecDeque};
 
 use offered_workload::Template;
-use offered_workload::condition::Subject;
+use offered_workload::condition::Condition;
 use offered_workload::script::{Auth, Body, Content, IfMissing};
 
 use crate::note::Note;
-use crate::plan::{Flow, Plan, Request, Step, Variable};
+use crate::plan::{Flow, Plan, Request, Variable};
 use crate::text::{self, Text};
 
 /// Removes unused variables. If a flow can use an extracted variable before it is extracted, the variable gets the
@@ -19,7 +19,14 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         .flat_map(variables_of)
         .chain(plan.target.headers().iter().flat_map(|(_, value)| names(value)))
         .chain(plan.target.auth().into_iter().flat_map(auth_variables))
-        .chain(plan.flows.iter().chain(&plan.once).flat_map(|flow| &flow.steps).flat_map(condition_variables))
+        .chain(
+            plan.flows
+                .iter()
+                .chain(&plan.once)
+                .flat_map(Flow::conditions)
+                .flat_map(Condition::templates)
+                .flat_map(names),
+        )
         .collect();
     plan.variables.retain(|variable| used.contains(&variable.name));
     let extracted: HashSet<&str> =
@@ -54,16 +61,6 @@ pub(crate) fn ensure_initial_values(plan: &mut Plan, line: usize, otherwise: imp
         });
         plan.variables.push(Variable::constant(name, value));
     }
-}
-
-/// Names of the variables that the conditions of a step use.
-fn condition_variables(step: &Step) -> Vec<String> {
-    let conditions = [&step.only_if, &step.until].into_iter().flatten();
-    let values = conditions.filter_map(|condition| match &condition.subject {
-        Subject::Value(value, _) => Some(value),
-        _ => None,
-    });
-    values.flat_map(names).collect()
 }
 
 /// Names of the variables that a request uses.
@@ -132,7 +129,7 @@ fn first_use(plan: &Plan, flow: &Flow, name: &str) -> FirstUse {
             return FirstUse::Used;
         }
         // A step with a condition may be left out.
-        if !extracts(request) || flow.steps[at].only_if.is_some() {
+        if !extracts(request) || flow.may_skip(at) {
             ends |= flow.steps[at].next.iter().any(|(to, _)| to.is_none());
             ahead.extend(flow.steps[at].next.iter().filter_map(|(to, _)| *to));
         }

@@ -6,6 +6,8 @@
 
 mod arguments;
 mod auth;
+mod comparison;
+mod computed;
 mod condition;
 mod controller;
 mod csv_data;
@@ -26,6 +28,7 @@ mod variables;
 
 use std::collections::BTreeMap;
 
+use offered_base::Nanos;
 use offered_workload::Url;
 use offered_workload::script::OnFailure;
 
@@ -38,7 +41,8 @@ use target::more_targets;
 use tree::Element;
 use variables::Variables;
 
-use crate::chain::{Action, Chain, MAX_STEPS};
+use crate::action::Action;
+use crate::chain::{Chain, MAX_STEPS};
 use crate::initial_values;
 use crate::note::Note;
 use crate::plan::{Phase, Plan, Request};
@@ -73,8 +77,6 @@ struct Reader<'e, 'g> {
     has_once: bool,
     /// Whether the nearest controller is a finite loop.
     in_loop: bool,
-    /// Whether an enclosing controller has a condition.
-    in_condition: bool,
     /// Number of passes through lists so far, of which nested controllers would make too many.
     passes: usize,
     /// Lines of the throughput timers that control the whole group.
@@ -138,7 +140,6 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
             once_is_used: false,
             has_once: false,
             in_loop: false,
-            in_condition: false,
             passes: 0,
             throttles: Vec::new(),
             module_depth: 0,
@@ -476,6 +477,8 @@ impl<'e> Reader<'e, '_> {
         let mut plan = Plan {
             name,
             origin,
+            thresholds: Vec::new(),
+            start: Nanos::ZERO,
             phase,
             serial: self.is_serial(),
             duration,

@@ -8,8 +8,11 @@
 //! The servers of a `JMeter` plan become targets. Of other files only the server with most requests is a target; requests to others
 //! are left out and noted. A file with several thread groups becomes several plans.
 
+mod action;
 mod address;
+mod artillery;
 mod body;
+mod boolean;
 mod chain;
 mod combine;
 mod curl;
@@ -19,6 +22,7 @@ pub mod document;
 mod har;
 mod initial_values;
 mod jmx;
+mod k6;
 mod note;
 mod openapi;
 mod pgbench;
@@ -36,7 +40,7 @@ mod unsupported;
 mod write;
 
 pub use note::Note;
-pub use plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, ValueSource, Variable};
+pub use plan::{Arrivals, Block, Flow, Phase, Plan, RateProfile, Request, Step, ValueSource, Variable};
 pub use properties::read_properties;
 pub use text::Text;
 
@@ -157,9 +161,13 @@ pub enum Format {
     Curl,
     /// pgbench script, or a command that runs pgbench scripts.
     Pgbench,
+    /// Artillery script, YAML or JSON.
+    Artillery,
+    /// Options of a k6 script, JSON.
+    K6,
 }
 
-const SUPPORTED_FORMATS: &str = "a JMeter test plan (.jmx), a browser recording (HAR), an OpenAPI 3 description, a Postman collection, curl commands, or a pgbench script or command";
+const SUPPORTED_FORMATS: &str = "a JMeter test plan (.jmx), a browser recording (HAR), an OpenAPI 3 description, a Postman collection, curl commands, a pgbench script or command, an Artillery script, or the options of a k6 script";
 
 /// Reads the plans in `text`, the content of `file`: one plan for each thread group. Without [`ImportOptions::format`]
 /// the format is detected from the content; the file name does not matter.
@@ -191,16 +199,17 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
             let openapi = openapi::starts_with_key(text)
                 || openapi::looks_like(text)
                     && (!curl::has_unindented_command(text) || openapi::is_description(text, file));
-            if let Some(hint) = unsupported::hint(text).filter(|_| !openapi) {
+            let is_data = openapi || artillery::looks_like(text);
+            if let Some(hint) = unsupported::hint(text).filter(|_| !is_data) {
                 return Err(refused(hint));
             }
-            if !openapi && curl::has_command(text) {
+            if !is_data && curl::has_command(text) {
                 return curl::read(text, file, options).map(one);
             }
-            if !openapi && pgbench::looks_like(text) {
+            if !is_data && pgbench::looks_like(text) {
                 return pgbench::read(text, file, options).map(one);
             }
-            if !openapi {
+            if !is_data {
                 return Err(refused(format!("unknown file format; expected {SUPPORTED_FORMATS}")));
             }
         }
@@ -211,6 +220,8 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
     let plan = match format {
         Format::Har => har::read(&data, file, options),
         Format::Postman => postman::read(&data, file, options),
+        Format::Artillery => artillery::read(&data, file, options),
+        Format::K6 => return k6::read(&data, file, options),
         Format::Openapi | Format::Jmx | Format::Curl | Format::Pgbench => openapi::read(&data, file, options),
     };
     plan.map(one)
@@ -221,6 +232,10 @@ fn detect_format(data: &Data) -> Result<Format, String> {
     let schema = data.at(&["info", "schema"]).text();
     if data.at(&["log", "entries"]).is() {
         Ok(Format::Har)
+    } else if artillery::is_script(data) {
+        Ok(Format::Artillery)
+    } else if k6::has_options(data) {
+        Ok(Format::K6)
     } else if data.get("openapi").is() {
         match data.get("openapi").plain() {
             version if version.starts_with("3.") => Ok(Format::Openapi),

@@ -96,7 +96,7 @@ fn flows(paths: &[WeightedPath], requests: &mut Requests, usual: &Delay, is_clos
     let mut flows: Vec<Flow> = Vec::new();
     for (title, weight, path) in paths {
         let name = unique_name(title, |name| flows.iter().any(|flow| flow.name == name));
-        flows.push(Flow { name, weight: *weight, steps: steps(path, usual, requests, is_closed) });
+        flows.push(Flow { name, weight: *weight, steps: steps(path, usual, requests, is_closed), blocks: Vec::new() });
     }
     requests.all.iter_mut().for_each(|request| request.on_failure = OnFailure::EndSession);
     flows
@@ -157,6 +157,8 @@ impl Reader<'_> {
         Ok(Plan {
             name: title(self.file),
             origin: if is_command { "a pgbench command" } else { "a pgbench script" }.to_owned(),
+            thresholds: Vec::new(),
+            start: Nanos::ZERO,
             phase: Phase::Load,
             serial: false,
             duration,

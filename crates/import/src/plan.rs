@@ -6,8 +6,8 @@ use offered_schedule::Count;
 use offered_schedule::arrivals::Process;
 use offered_schedule::{Pace, Stage, Visitor};
 use offered_workload::condition::Condition;
-use offered_workload::script::{AtEnd, Auth, Body, Check, CsvFormat, Extraction, OnFailure, Per};
-use offered_workload::{Sql, Target};
+use offered_workload::script::{AtEnd, Auth, Body, Check, CsvFormat, Extraction, OnFailure, Order, Per};
+use offered_workload::{Sql, Target, Threshold};
 
 use crate::address::{is_reserved_header, is_valid_header};
 use crate::note::Note;
@@ -44,6 +44,10 @@ pub struct Plan {
     pub once: Option<Flow>,
     /// Introductory comment for the workload file.
     pub remark: Option<&'static str>,
+    /// Limits of the results.
+    pub thresholds: Vec<Threshold>,
+    /// Start relative to the other plans of its file that run together.
+    pub start: Nanos,
     /// What was not translated, in file order.
     pub notes: Vec<Note>,
 }
@@ -129,12 +133,14 @@ pub enum ValueSource {
     Constant(String),
     /// Environment variable of this name.
     Env(String),
-    /// Rows of a CSV file, in order.
+    /// Rows of a CSV file.
     File {
         /// File name as written in the plan.
         file: String,
         /// Column names; empty if the first row contains them.
         columns: Vec<String>,
+        /// In which order its rows are taken.
+        order: Order,
         /// How its lines are read.
         format: CsvFormat,
         /// What happens after the last row.
@@ -192,6 +198,37 @@ pub struct Flow {
     pub weight: f64,
     /// Steps; the flow starts with the first one.
     pub steps: Vec<Step>,
+    /// Steps that are repeated together or have one condition, in the order of their first steps, outer blocks before inner ones.
+    pub blocks: Vec<Block>,
+}
+
+impl Flow {
+    /// The conditions of its steps and then of its blocks, `only_if` before `until`.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        let of_steps = self.steps.iter().flat_map(|step| [&step.only_if, &step.until]);
+        of_steps.chain(self.blocks.iter().flat_map(|block| [&block.only_if, &block.until])).flatten()
+    }
+
+    /// Whether a condition of the step or of a block around it decides whether the step is made.
+    pub(crate) fn may_skip(&self, step: usize) -> bool {
+        let around = |block: &Block| (block.first..=block.last).contains(&step) && block.only_if.is_some();
+        self.steps[step].only_if.is_some() || self.blocks.iter().any(around)
+    }
+}
+
+/// Steps of a flow that are repeated together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// Index of the first step in the flow.
+    pub first: usize,
+    /// Index of the last step.
+    pub last: usize,
+    /// Maximum number of repetitions.
+    pub repeat: u32,
+    /// The block is made only if this holds before its first step.
+    pub only_if: Option<Condition>,
+    /// The repetitions end as soon as this holds after its last step.
+    pub until: Option<Condition>,
 }
 
 /// A step of a flow.
@@ -267,7 +304,33 @@ impl Request {
     }
 }
 
+/// Maximum duration in seconds.
+const MAX_SECONDS: f64 = 1e6;
+
+/// Maximum number of pieces of a rate.
+const MAX_PIECES: usize = 1_000;
+
+/// Converts seconds to a duration between 0 and 1e6 s, rounded to a microsecond: plans use seconds and milliseconds.
+pub(crate) fn nanos(secs: f64) -> Nanos {
+    Nanos::from_secs_f64((secs.clamp(0.0, MAX_SECONDS) * 1e6).round() / 1e6)
+}
+
 impl RateProfile {
+    /// A rate in pieces (rate per second at the start, at the end, seconds), and its length.
+    pub(crate) fn of_pieces(pieces: Vec<(f64, f64, f64)>) -> (Self, Nanos) {
+        let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(MAX_PIECES).collect();
+        let length = nanos(pieces.iter().map(|(.., over)| over).sum());
+        let profile = match pieces.as_slice() {
+            [(from, to, _)] if from == to => Self::Constant(*from),
+            [(from, to, over)] => Self::Ramp(*from, *to, nanos(*over)),
+            [(from, to, over), (then, on, _)] if from != to && to == then && then == on => {
+                Self::Ramp(*from, *to, nanos(*over))
+            }
+            _ => Self::Stages(pieces.iter().map(|(from, to, over)| (*from, *to, nanos(*over))).collect()),
+        };
+        (profile, length)
+    }
+
     /// Multiplies all rates by `factor`.
     pub(crate) fn scaled(self, factor: f64) -> Self {
         match self {

@@ -139,13 +139,15 @@ impl RequestList {
         } else {
             for visit in &visits {
                 let name = unique_name(&visit.name, |name| flows.iter().any(|flow| flow.name == name));
-                flows.push(Flow { name, weight: 1.0, steps: visit.steps(&names) });
+                flows.push(Flow { name, weight: 1.0, steps: visit.steps(&names), blocks: Vec::new() });
             }
         }
         self.notes.sort_by_key(|note| note.line);
         Ok(Plan {
             name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
             origin: self.origin.to_owned(),
+            thresholds: Vec::new(),
+            start: Nanos::ZERO,
             phase: Phase::Load,
             serial: false,
             duration: DURATION,
@@ -191,7 +193,7 @@ impl Visit {
 }
 
 /// Returns the name of the request in `requests` that equals `wanted`; adds it if there is none.
-fn find_or_add(requests: &mut Vec<Request>, wanted: &Request) -> String {
+pub(crate) fn find_or_add(requests: &mut Vec<Request>, wanted: &Request) -> String {
     let same = |request: &&Request| {
         let plain = request.name.rsplit_once(" (").map_or(request.name.as_str(), |(plain, _)| plain);
         (plain == wanted.name || request.name == wanted.name)

@@ -19,6 +19,17 @@ impl Word {
     pub(crate) fn as_literal(&self) -> &str {
         self.text.as_literal().unwrap_or("")
     }
+
+    /// The assignment `NAME=value`, if the word is one.
+    pub(crate) fn assignment(&self) -> Option<(String, Text)> {
+        let begins = self.text.leading_literal();
+        let at = begins.find('=')?;
+        let name = &begins[..at];
+        let fit = !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            && !name.starts_with(|c: char| c.is_ascii_digit());
+        fit.then(|| (name.to_owned(), self.text.skip_bytes(at + 1)))
+    }
 }
 
 /// A command. `piped` if it reads the output of the preceding command.

@@ -11,10 +11,12 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod artillery;
 mod features;
 mod formats;
 mod groups;
 mod hostile;
+mod k6;
 mod pgbench;
 mod request_lists;
 mod samplers;
@@ -267,7 +269,7 @@ fn broken_hostile_and_empty_files_give_one_line_errors() {
     });
     // Nested loops beyond the limit are shortened with a note, or rejected.
     match read(&threads(1, 0, &endless), "plan.jmx", None) {
-        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.message.contains("maximum for an unrolled loop"))),
+        Ok(plans) => assert!(plans[0].notes.iter().any(|note| note.message.contains("the maximum for a loop"))),
         Err(error) => assert!(error.to_string().contains("steps"), "{error}"),
     }
     // Loops that only wait make no steps, but unrolling them would take forever.

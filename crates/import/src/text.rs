@@ -12,6 +12,8 @@ pub struct Text(Vec<Piece>);
 enum Piece {
     Literal(String),
     Variable(String),
+    /// The source of an expression, and the variables in it.
+    Expression(String, Vec<String>),
 }
 
 impl From<&str> for Text {
@@ -34,6 +36,11 @@ impl Text {
         Self(vec![Piece::Variable(name.to_owned())])
     }
 
+    /// A text that is the result of an expression in a placeholder; `names` are the variables in it.
+    pub(crate) fn expression(source: String, names: Vec<String>) -> Self {
+        Self(vec![Piece::Expression(source, names)])
+    }
+
     /// Appends literal text.
     pub fn push_str(&mut self, literal: &str) {
         match self.0.last_mut() {
@@ -48,7 +55,7 @@ impl Text {
         for piece in &other.0 {
             match piece {
                 Piece::Literal(literal) => self.push_str(literal),
-                Piece::Variable(name) => self.0.push(Piece::Variable(name.clone())),
+                piece => self.0.push(piece.clone()),
             }
         }
     }
@@ -59,7 +66,7 @@ impl Text {
         for piece in &self.0 {
             match piece {
                 Piece::Literal(literal) => mapped.push_str(&way(literal)),
-                Piece::Variable(name) => mapped.0.push(Piece::Variable(name.clone())),
+                piece => mapped.0.push(piece.clone()),
             }
         }
         mapped
@@ -67,17 +74,21 @@ impl Text {
 
     /// Names of the variables, in order.
     pub(crate) fn variable_names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|piece| match piece {
-            Piece::Variable(name) => Some(name.as_str()),
-            Piece::Literal(_) => None,
-        })
+        self.0
+            .iter()
+            .flat_map(|piece| match piece {
+                Piece::Variable(name) => std::slice::from_ref(name),
+                Piece::Expression(_, names) => names.as_slice(),
+                Piece::Literal(_) => &[],
+            })
+            .map(String::as_str)
     }
 
     /// The literal parts, in order.
     pub(crate) fn literal_parts(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|piece| match piece {
             Piece::Literal(literal) => Some(literal.as_str()),
-            Piece::Variable(_) => None,
+            Piece::Variable(_) | Piece::Expression(..) => None,
         })
     }
 
@@ -100,6 +111,7 @@ impl Text {
             match piece {
                 Piece::Literal(literal) => filled.push_str(literal),
                 Piece::Variable(name) => filled.push_str(&value(name).ok_or(name.as_str())?),
+                Piece::Expression(source, _) => return Err(source),
             }
         }
         Ok(filled)
@@ -147,7 +159,7 @@ impl Text {
                     after.push(&Self(self.0[number + 1..].to_vec()));
                     return Some((before, after));
                 }
-                Piece::Variable(name) => before.0.push(Piece::Variable(name.clone())),
+                piece => before.0.push(piece.clone()),
             }
         }
         None
@@ -174,7 +186,7 @@ impl Text {
     fn render(&self, literal: impl Fn(&str) -> String, value: impl Fn(&str) -> String) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Literal(text) => literal(text),
-            Piece::Variable(name) => value(name),
+            Piece::Variable(name) | Piece::Expression(name, _) => value(name),
         };
         self.0.iter().map(piece).collect()
     }
@@ -183,7 +195,7 @@ impl Text {
     pub fn to_display(&self) -> String {
         let piece = |piece: &Piece| match piece {
             Piece::Literal(literal) => literal.clone(),
-            Piece::Variable(name) => format!("{{{{{name}}}}}"),
+            Piece::Variable(name) | Piece::Expression(name, _) => format!("{{{{{name}}}}}"),
         };
         self.0.iter().map(piece).collect()
     }

@@ -11,11 +11,11 @@ use offered_schedule::arrivals::{Batch, Profile as Rates};
 use offered_schedule::flow::{self, Branches, Flows, Once, Rules};
 use offered_schedule::{Closed, Length, Opening, Population, Sessions, Start};
 use offered_workload::condition::Condition;
-use offered_workload::script::{self, Auth, Draw, Feeder, Objects, Order, Per, When};
+use offered_workload::script::{self, Auth, Draw, Feeder, Objects, Per, When};
 use offered_workload::{Draft, Target, Url, Workload};
 
 use crate::note::Note;
-use crate::plan::{Arrivals, Plan, RateProfile, Request, Step, ValueSource, Variable};
+use crate::plan::{Arrivals, Flow, Plan, RateProfile, Request, ValueSource, Variable};
 use crate::text::Text;
 
 /// Maximum number of positions listed for one kind of note; of the others only lines or their number are shown.
@@ -42,10 +42,11 @@ impl Plan {
         Workload::new(Draft {
             count: self.count,
             skip_first,
+            thresholds: self.thresholds.clone(),
             target: Some(self.target.clone()),
             more_targets: self.all_targets()?,
             variables: self.variables.iter().map(variable).collect::<Result<_, _>>()?,
-            conditions: self.steps().flat_map(|step| [&step.only_if, &step.until]).flatten().cloned().collect(),
+            conditions: self.flows.iter().chain(&self.once).flat_map(Flow::conditions).cloned().collect(),
             requests,
             ..Draft::new(self.sessions()?, self.duration)
         })
@@ -161,14 +162,13 @@ impl Plan {
         }
     }
 
-    /// The steps of all flows.
-    fn steps(&self) -> impl Iterator<Item = &Step> {
-        self.flows.iter().chain(&self.once).flat_map(|flow| &flow.steps)
-    }
-
     fn chain(&self) -> Result<Flows, InvalidValue> {
         let numbers: HashMap<&str, u16> = self.requests.iter().map(|request| &*request.name).zip(0u16..).collect();
-        let (mut flows, mut steps) = (Vec::new(), Vec::new());
+        let (mut flows, mut steps, mut blocks) = (Vec::new(), Vec::new(), Vec::new());
+        let repeats = |times: u32| {
+            let wrong = |_| InvalidValue::new(format!("a request cannot be repeated {times} times in a row"));
+            u16::try_from(times).map_err(wrong)
+        };
         // Their numbers are their places in the list of `workload`.
         let mut numbers_of_conditions = 0u16..;
         let mut condition = |given: Option<&Condition>| {
@@ -191,9 +191,7 @@ impl Plan {
                     name: step.name.clone(),
                     request: request
                         .ok_or_else(|| InvalidValue::new(format!("no request is named `{}`", step.request)))?,
-                    repeat: u16::try_from(step.repeat).map_err(|_| {
-                        InvalidValue::new(format!("a request cannot be repeated {} times in a row", step.repeat))
-                    })?,
+                    repeat: repeats(step.repeat)?,
                     think: step.think.clone(),
                     next: Branches::new(step.next.iter().map(to).collect::<Result<Vec<_>, InvalidValue>>()?),
                     rules: Rules {
@@ -203,8 +201,17 @@ impl Plan {
                     },
                 });
             }
+            for block in &flow.blocks {
+                blocks.push(flow::Block {
+                    first: at(block.first)?,
+                    last: at(block.last)?,
+                    repeat: repeats(block.repeat)?,
+                    only_if: condition(block.only_if.as_ref()),
+                    until: condition(block.until.as_ref()),
+                });
+            }
         }
-        Flows::new(flows, steps)
+        Flows::with_blocks(flows, steps, blocks)
     }
 }
 
@@ -222,10 +229,10 @@ fn variable(Variable { name, value, per }: &Variable) -> Result<script::Variable
     let (source, per, env) = match value {
         ValueSource::Constant(text) => (script::Source::Constant(Ok(text.clone())), Per::Session, None),
         ValueSource::Env(name) => (unread(), Per::Session, Some(name.clone())),
-        ValueSource::File { file, columns, format, at_end } => {
+        ValueSource::File { file, columns, order, format, at_end } => {
             let columns = (!columns.is_empty()).then(|| columns.clone());
-            let (rows, order) = (Err(READ_LATER.to_owned()), Order::Sequential);
-            let feeder = Feeder { file: file.clone(), order, at_end: *at_end, columns, format: *format, rows };
+            let rows = Err(READ_LATER.to_owned());
+            let feeder = Feeder { file: file.clone(), order: *order, at_end: *at_end, columns, format: *format, rows };
             (script::Source::Feeder(feeder), *per, None)
         }
         ValueSource::Uuid => (script::Source::Uuid, *per, None),

@@ -31,7 +31,9 @@ mod pgbench;
 mod phout;
 mod refused;
 mod rows;
+mod siege;
 mod sqlite;
+mod tsung;
 mod vegeta;
 
 pub use options::{ReadOptions, TimestampMeaning};
@@ -60,7 +62,7 @@ impl Reader {
     }
 }
 
-static READERS: [&Reader; 30] = [
+static READERS: [&Reader; 32] = [
     &own_csv::READER,
     &gatling_binary::READER,
     &vegeta::GOB,
@@ -87,6 +89,8 @@ static READERS: [&Reader; 30] = [
     &phout::READER,
     &h2load::READER,
     &pgbench::READER,
+    &tsung::READER,
+    &siege::READER,
     &access_log::READER,
     &instants::READER,
     &columns::CSV,

@@ -1,5 +1,9 @@
 //! Conditions on the values and the last response of a session, by which it takes its way through a flow.
 
+use std::fmt;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
+
 use offered_base::{InvalidValue, nearest};
 
 use super::Request;
@@ -19,8 +23,10 @@ pub struct Condition {
 /// What a condition examines.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
-    /// A text with placeholders; a number of matches is the text as a whole number. A text with a missing value fulfils nothing.
+    /// A text with placeholders. A text with a missing value fulfils nothing.
     Value(Template, TextCondition),
+    /// A text with placeholders that is a decimal number in this range.
+    Number(Template, NumberRange),
     /// The status of the last response is in one of these ranges.
     Status(Vec<(u16, u16)>),
     /// The last response passed the check of this name.
@@ -29,17 +35,85 @@ pub enum Subject {
     Ok,
     /// No condition, but the weight of a branch: a text with placeholders. What is not a number of at least 0 is the weight 0.
     Weight(Template),
+    /// All of these hold.
+    All(Vec<Condition>),
+    /// At least one of these holds.
+    Any(Vec<Condition>),
+}
+
+/// A range of decimal numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NumberRange {
+    /// The lower bound.
+    pub low: Bound<f64>,
+    /// The upper bound.
+    pub high: Bound<f64>,
+}
+
+impl NumberRange {
+    /// Whether `number` is in the range.
+    pub fn contains(&self, number: f64) -> bool {
+        (self.low, self.high).contains(&number)
+    }
+}
+
+/// `< 3.5`, `>= -1`, `= 2`, `2` or `1..2.5`; a range with two numbers includes both.
+impl FromStr for NumberRange {
+    type Err = InvalidValue;
+
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        let wrong = || {
+            InvalidValue::new(format!("`{text}` is not a range of numbers; write for example \"< 3.5\" or \"1..2.5\""))
+        };
+        let number = |text: &str| match text.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err(wrong()),
+        };
+        let text = text.trim();
+        let (low, high) = if let Some((low, high)) = text.split_once("..") {
+            (Bound::Included(number(low)?), Bound::Included(number(high)?))
+        } else if let Some(high) = text.strip_prefix("<=") {
+            (Bound::Unbounded, Bound::Included(number(high)?))
+        } else if let Some(low) = text.strip_prefix(">=") {
+            (Bound::Included(number(low)?), Bound::Unbounded)
+        } else if let Some(high) = text.strip_prefix('<') {
+            (Bound::Unbounded, Bound::Excluded(number(high)?))
+        } else if let Some(low) = text.strip_prefix('>') {
+            (Bound::Excluded(number(low)?), Bound::Unbounded)
+        } else {
+            let exactly = number(text.strip_prefix('=').unwrap_or(text))?;
+            (Bound::Included(exactly), Bound::Included(exactly))
+        };
+        match (low, high) {
+            (Bound::Included(low), Bound::Included(high)) if low > high => Err(wrong()),
+            _ => Ok(Self { low, high }),
+        }
+    }
+}
+
+impl fmt::Display for NumberRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.low, self.high) {
+            (Bound::Included(low), Bound::Included(high)) if low == high => write!(f, "{low}"),
+            (Bound::Included(low), Bound::Included(high)) => write!(f, "{low}..{high}"),
+            (Bound::Included(low), _) => write!(f, ">= {low}"),
+            (Bound::Excluded(low), _) => write!(f, "> {low}"),
+            (_, Bound::Included(high)) => write!(f, "<= {high}"),
+            (_, Bound::Excluded(high)) => write!(f, "< {high}"),
+            (Bound::Unbounded, Bound::Unbounded) => Ok(()),
+        }
+    }
 }
 
 impl Condition {
     /// The templates that it contains.
-    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
-        let (value, other) = match &self.subject {
-            Subject::Value(value, TextCondition::Is(text) | TextCondition::Contains(text)) => (Some(value), Some(text)),
-            Subject::Value(value, _) | Subject::Weight(value) => (Some(value), None),
-            _ => (None, None),
-        };
-        value.into_iter().chain(other)
+    pub fn templates(&self) -> Vec<&Template> {
+        match &self.subject {
+            Subject::Value(value, TextCondition::Is(text) | TextCondition::Contains(text)) => vec![value, text],
+            Subject::Value(value, _) | Subject::Number(value, _) | Subject::Weight(value) => vec![value],
+            Subject::All(parts) | Subject::Any(parts) => parts.iter().flat_map(Self::templates).collect(),
+            Subject::Status(_) | Subject::Check(_) | Subject::Ok => Vec::new(),
+        }
     }
 
     /// Checks its ranges, and that its check exists.
@@ -57,7 +131,8 @@ impl Condition {
                 }
                 Err(InvalidValue::new(format!("no check is named `{name}`{}", nearest(name, &known))))
             }
-            Subject::Value(..) | Subject::Ok | Subject::Weight(_) => Ok(()),
+            Subject::All(parts) | Subject::Any(parts) => parts.iter().try_for_each(|part| part.check(requests)),
+            Subject::Value(..) | Subject::Number(..) | Subject::Ok | Subject::Weight(_) => Ok(()),
         }
     }
 }

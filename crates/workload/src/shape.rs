@@ -63,6 +63,8 @@ pub(crate) enum Kind {
     Discipline,
     /// A step of a flow: the name of a request, or a table.
     Step,
+    /// A part of a condition, which may have parts.
+    Condition,
     /// A number of at least this.
     Number(f64),
     /// An integer between these, inclusive.

@@ -2,8 +2,6 @@
 //!
 //! Sources in curl 8: `lib/urlapi.c` (`dedotdotify`, `parse_hostname_login`), `lib/mime.c` (`Curl_mime_contenttype`).
 
-use offered_workload::script::Auth;
-
 use crate::text::Text;
 
 /// Media types by the end of a file name, as curl has them.
@@ -26,14 +24,33 @@ pub(super) fn media_type(file: &str) -> Option<&'static str> {
     MEDIA_TYPES.iter().find(|(end, _)| lower.ends_with(end)).map(|(_, media_type)| *media_type)
 }
 
-/// The credentials in a URL, percent-decoded.
-pub(super) fn credentials(url: &Text) -> Option<Auth> {
-    let literal = url.leading_literal();
-    let rest = literal.split_once("://").map_or(literal, |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let (login, _) = authority.rsplit_once('@')?;
-    let (user, password) = login.split_once(':').unwrap_or((login, ""));
-    Some(Auth::Basic(Text::from(format!("{}:{}", decode(user), decode(password))).template()))
+/// Splits a URL into the credentials in it, percent-decoded, and the URL without them. Values of variables are not decoded.
+pub(super) fn split_credentials(url: &Text) -> (Option<Text>, Text) {
+    let scheme = url.leading_literal().find("://").map_or(0, |at| at + 3);
+    let mut rest = url.skip_bytes(scheme);
+    let before = |text: Text, end| text.split_once(end).map_or(text, |(before, _)| before);
+    let authority = ['/', '?', '#'].into_iter().fold(rest.clone(), before);
+    // The last @ of the authority ends them.
+    let mut login: Option<Text> = None;
+    for _ in authority.literal_parts().flat_map(|part| part.matches('@')) {
+        let Some((before, after)) = rest.split_once('@') else { break };
+        match &mut login {
+            Some(login) => {
+                login.push_str("@");
+                login.push(&before);
+            }
+            None => login = Some(before),
+        }
+        rest = after;
+    }
+    let Some(login) = login else { return (None, url.clone()) };
+    let (user, password) = login.split_once(':').unwrap_or((login, Text::default()));
+    let mut decoded = user.map_literals(decode);
+    decoded.push_str(":");
+    decoded.push(&password.map_literals(decode));
+    let mut whole = Text::from(&url.leading_literal()[..scheme]);
+    whole.push(&rest);
+    (Some(decoded), whole)
 }
 
 fn decode(text: &str) -> String {
@@ -104,9 +121,29 @@ mod tests {
 
     #[test]
     fn credentials_of_a_url_are_decoded() {
-        let basic = |text: &str| Some(Auth::Basic(Text::from(text).template()));
-        assert_eq!(credentials(&Text::from("http://a%40b:p+w@h/x@y")), basic("a@b:p+w"));
-        assert_eq!(credentials(&Text::from("h/x@y")), None);
-        assert_eq!(credentials(&Text::from("u@h")), basic("u:"));
+        let split = |url: &str| split_credentials(&Text::from(url));
+        let login = |login: &str, url: &str| (Some(Text::from(login)), Text::from(url));
+        assert_eq!(split("http://a%40b:p+w@h/x@y"), login("a@b:p+w", "http://h/x@y"));
+        assert_eq!(split("h/x@y"), (None, Text::from("h/x@y")));
+        assert_eq!(split("u@h"), login("u:", "h"));
+        assert_eq!(split("a@b:c@h?q"), login("a@b:c", "h?q"));
+    }
+
+    #[test]
+    fn credentials_may_be_variables() {
+        let text = |parts: [&str; 5]| {
+            let mut text = Text::from(parts[0]);
+            for pair in parts[1..].chunks(2) {
+                text.push(&Text::variable(pair[0]));
+                text.push_str(pair[1]);
+            }
+            text
+        };
+        let (login, url) = split_credentials(&text(["http://", "USER", ":", "PASSWORD", "@h/x"]));
+        assert_eq!((login, url), (Some(text(["", "USER", ":", "PASSWORD", ""])), Text::from("http://h/x")));
+        let host = text(["http://u%21:", "P", "@", "HOST", "/x@y"]);
+        let (login, url) = split_credentials(&host);
+        assert_eq!(login.unwrap().to_display(), "u!:{{P}}");
+        assert_eq!(url.to_display(), "http://{{HOST}}/x@y");
     }
 }

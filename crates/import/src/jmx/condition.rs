@@ -1,20 +1,20 @@
-//! Conditions of if and while controllers that only a run decides, as conditions of steps.
+//! Conditions of if and while controllers that only a run decides, as conditions of steps and blocks.
 //!
-//! Sources: `IfController.next`, `WhileController.endOfLoop`. A condition is a comparison of a variable with a constant, in `__jexl3`,
-//! `__groovy`, `__javaScript` or (if controllers without *Interpret Condition as Variable Expression*) `JavaScript`.
+//! Sources: `IfController.next`, `WhileController.endOfLoop`. A condition consists of comparisons of a variable with a constant, combined by
+//! `&&`, `||`, `!` and parentheses, in `__jexl3`, `__groovy`, `__javaScript` or (if controllers without *Interpret Condition as Variable
+//! Expression*) `JavaScript`.
 
-use offered_workload::Template;
 use offered_workload::condition::{Condition, Subject};
 use offered_workload::script::TextCondition;
 
 use super::Reader;
+use super::comparison::{Comparison, Language, Operand, comparison};
+use super::functions;
 use super::node::Node;
-use crate::chain::Action;
+use crate::action::{Action, Decided};
+use crate::boolean::{enclosed, split};
 use crate::plan::ValueSource;
 use crate::text::Text;
-
-/// Functions that evaluate an expression.
-const EVALUATORS: [&str; 5] = ["__jexl3", "__jexl2", "__jexl", "__groovy", "__javaScript"];
 
 /// The variable in which JMeter stores whether the last sample was successful.
 const LAST_OK: &str = "JMeterThread.last_sample_ok";
@@ -22,105 +22,201 @@ const LAST_OK: &str = "JMeterThread.last_sample_ok";
 /// Maximum number of repetitions of a while controller.
 const MAX_REPEATS: u32 = 100;
 
-/// One side of a comparison.
-enum Operand {
-    /// A variable of the plan, and whether it is compared as text.
-    Variable(String, bool),
-    /// A constant, and whether it is a text in quotes.
-    Constant(String, bool),
+/// Maximum nesting depth of parentheses.
+const MAX_DEPTH: usize = 16;
+
+/// When a condition is decided.
+enum Decision {
+    /// Before the run.
+    Known(bool),
+    /// During the run.
+    During(Condition),
+}
+
+impl Decision {
+    fn negated(self) -> Self {
+        match self {
+            Self::Known(holds) => Self::Known(!holds),
+            Self::During(condition) => {
+                Self::During(Condition { negated: !condition.negated, subject: condition.subject })
+            }
+        }
+    }
+
+    /// Combines `parts` by `&&`, or if `any` by `||`.
+    fn combined(parts: Vec<Self>, any: bool) -> Self {
+        let mut during = Vec::new();
+        for part in parts {
+            match part {
+                Self::Known(holds) if holds == any => return Self::Known(any),
+                Self::Known(_) => {}
+                Self::During(condition) => during.push(condition),
+            }
+        }
+        match during.len() {
+            0 => Self::Known(!any),
+            1 => Self::During(during.remove(0)),
+            _ if any => Self::During(Condition { subject: Subject::Any(during), negated: false }),
+            _ => Self::During(Condition { subject: Subject::All(during), negated: false }),
+        }
+    }
 }
 
 impl<'e> Reader<'e, '_> {
     /// An if controller whose condition is decided during the run; `None` if it cannot be translated.
     pub(super) fn conditional(&mut self, node: &Node<'e>, action: &Action) -> Option<Action> {
         let text = node.element.text_of("IfController.condition");
-        let condition = self.condition(text, node.element.text_of("IfController.useExpression") == "true")?;
-        let evaluates_all = node.element.text_of("IfController.evaluateAll") == "true";
+        let is_expression = node.element.text_of("IfController.useExpression") == "true";
+        let condition = match self.decision(text, is_expression)? {
+            Decision::Known(true) => return Some(action.clone()),
+            Decision::Known(false) => return Some(Action::Sequence(Vec::new())),
+            Decision::During(condition) => condition,
+        };
         // Steps have conditions, pauses do not.
-        if self.in_condition || evaluates_all || action.requests().is_empty() {
+        if action.requests().is_empty() {
             return None;
         }
-        // JMeter decides once, so that responses of the children may not change the value.
+        let evaluates_all = node.element.text_of("IfController.evaluateAll") == "true";
+        let decided = if evaluates_all { Decided::EachTime } else { Decided::Once };
+        // JMeter decides once, a choice in it makes each step decide again: then responses may not change the value.
+        let changes = || self.is_changed_by(&condition, action) || examines_response(&condition);
+        if decided == Decided::Once && !action.is_straight() && action.requests().len() > 1 && changes() {
+            return None;
+        }
+        Some(Action::If(condition, decided, Box::new(action.clone())))
+    }
+
+    /// Whether a response of a request in `action` sets a value that the condition examines.
+    fn is_changed_by(&self, condition: &Condition, action: &Action) -> bool {
         let sets = |name: &str| {
             action.requests().iter().any(|request| self.requests[*request].extract.iter().any(|one| one.name == name))
         };
-        let depends = match &condition.subject {
-            Subject::Value(text, _) => text.names().any(|name| sets(&name.variable)),
-            _ => action.requests().len() > 1,
-        };
-        (!depends).then(|| Action::If(condition, Box::new(action.clone())))
+        condition.templates().iter().any(|text| text.names().any(|name| sets(&name.variable)))
     }
 
-    /// A while controller around one request.
+    /// A while controller whose children follow each other in one order.
     pub(super) fn repeated(&mut self, node: &Node<'e>, actions: &[Action]) -> Option<Action> {
-        let [Action::Request(request, before)] = actions else { return None };
+        let body = Action::Sequence(actions.to_vec());
+        if body.requests().is_empty() || !body.is_straight() {
+            return None;
+        }
         let text = node.element.text_of("WhileController.condition").trim();
         let last = text.is_empty() || text.eq_ignore_ascii_case("LAST");
-        let goes_on = match expression(text) {
+        let goes_on = match Language::of_call(text) {
             _ if last => Condition { subject: Subject::Ok, negated: false },
-            Some(_) => self.condition(text, true)?,
+            Some(_) => match self.decision(text, true)? {
+                Decision::Known(false) => return Some(Action::Sequence(Vec::new())),
+                Decision::Known(true) => return None,
+                Decision::During(condition) => condition,
+            },
             // Unlike in an if controller, anything but `false` goes on.
             None => self.word(text, "false", true)?,
         };
-        let until = Condition { negated: !goes_on.negated, ..goes_on.clone() };
-        let first = if self.in_condition && !text.is_empty() { "; the first is always sent" } else { "" };
+        // What nothing in the loop changes would never end it: in JMeter a script or a counter does.
+        if !examines_response(&goes_on) && !self.is_changed_by(&goes_on, &body) {
+            return None;
+        }
         self.note(
             node,
-            format!("repeats its request while a condition holds; here at most {MAX_REPEATS} times, with the same wait after each and the last{first}"),
+            format!("repeats its children while a condition holds; here at most {MAX_REPEATS} times, with the same wait after each and the last"),
         );
-        let action = Action::Until(until, MAX_REPEATS, *request, before.clone());
+        let until = Condition { negated: !goes_on.negated, ..goes_on.clone() };
+        let action = Action::Until(until, MAX_REPEATS, Box::new(body));
         // The condition is also examined before the first request, unless it is empty.
-        Some(match text.is_empty() || self.in_condition {
-            true => action,
-            false => Action::If(goes_on, Box::new(action)),
-        })
+        Some(if text.is_empty() { action } else { Action::If(goes_on, Decided::Once, Box::new(action)) })
     }
 
     /// Whether a condition holds before the first request of a thread (`JMeterThread.initRun`), as far as it is known.
     pub(super) fn holds_at_start(&self, condition: &Condition) -> bool {
-        let (text, wanted) = match &condition.subject {
-            Subject::Value(text, TextCondition::Is(wanted)) => (text, wanted),
-            subject => return *subject == Subject::Ok && !condition.negated,
+        self.at_start(condition) == Some(true)
+    }
+
+    fn at_start(&self, condition: &Condition) -> Option<bool> {
+        let initial = |text: &offered_workload::Template| {
+            let name = text.names().next()?.variable.to_string();
+            let variable = self.variables.definitions.iter().find(|variable| variable.name == name)?;
+            if let ValueSource::Constant(value) = &variable.value { Some(value.clone()) } else { None }
         };
-        let name = text.names().next().map(|name| name.variable.to_string());
-        let initial = self.variables.definitions.iter().find(|variable| Some(&variable.name) == name.as_ref());
-        match initial.map(|variable| &variable.value) {
-            Some(ValueSource::Constant(value)) => (wanted.text() == Some(value.as_str())) != condition.negated,
-            _ => false,
+        let parts = |parts: &[Condition]| parts.iter().map(|part| self.at_start(part)).collect::<Option<Vec<bool>>>();
+        let holds = match &condition.subject {
+            Subject::Ok => true,
+            Subject::All(all) => parts(all)?.into_iter().all(|holds| holds),
+            Subject::Any(any) => parts(any)?.into_iter().any(|holds| holds),
+            Subject::Value(text, TextCondition::Is(wanted)) => initial(text)? == wanted.text()?,
+            Subject::Value(text, TextCondition::Contains(wanted)) => initial(text)?.contains(wanted.text()?),
+            Subject::Number(text, range) => range.contains(initial(text)?.trim().parse().ok()?),
+            _ => return None,
+        };
+        Some(holds != condition.negated)
+    }
+
+    /// Translates the condition of a controller.
+    fn decision(&mut self, text: &str, is_expression: bool) -> Option<Decision> {
+        let text = text.trim();
+        match Language::of_call(text) {
+            Some((language, inner)) if is_expression => self.boolean(inner, language, MAX_DEPTH),
+            // Anything but `true` is false.
+            _ if is_expression => self.word(text, "true", false).map(Decision::During),
+            _ => self.boolean(text, Language::JavaScript, MAX_DEPTH),
         }
     }
 
-    /// Translates a condition that compares a variable with a constant.
-    fn condition(&mut self, text: &str, is_expression: bool) -> Option<Condition> {
-        let text = text.trim();
-        let Some(inner) = (if is_expression { expression(text) } else { Some(text) }) else {
-            // Anything but `true` is false.
-            return self.word(text, "true", false);
-        };
-        if inner.contains("&&") || inner.contains("||") {
-            return None;
+    /// Translates a boolean expression.
+    fn boolean(&mut self, text: &str, language: Language, depth: usize) -> Option<Decision> {
+        let text = text.trim().trim_end_matches(';').trim_end();
+        let depth = depth.checked_sub(1)?;
+        for (any, signs) in [(true, language.or_signs()), (false, language.and_signs())] {
+            if let Some(parts) = split(text, signs) {
+                let parts = parts.into_iter().map(|part| self.boolean(part, language, depth));
+                return Some(Decision::combined(parts.collect::<Option<_>>()?, any));
+            }
         }
-        let (left, sign, right) = comparison(inner)?;
-        let (Operand::Variable(name, as_text), Operand::Constant(value, quoted)) = (operand(left)?, operand(right)?)
-        else {
-            return None;
+        if let Some(inner) = enclosed(text) {
+            return self.boolean(inner, language, depth);
+        }
+        if let Some(inner) = text.strip_prefix('!') {
+            return self.boolean(inner, language, depth).map(Decision::negated);
+        }
+        if let Some(name) = text.strip_prefix("${").and_then(|text| text.strip_suffix('}'))
+            && !name.contains(['$', '(', '{'])
+            && !matches!(self.variables.resolve(text).0.as_literal(), Some("true" | "false"))
+        {
+            return self.word(text, "true", false).map(Decision::During);
+        }
+        let compared = comparison(text, language);
+        if let Some(condition) = compared.and_then(|compared| self.compared(compared, language)) {
+            return Some(Decision::During(condition));
+        }
+        let (value, unknown) = self.variables.resolve(text);
+        let constant = value.as_literal().filter(|_| unknown.is_empty())?;
+        Some(Decision::Known(functions::evaluate_expression(constant)? == "true"))
+    }
+
+    /// The condition of a comparison; `None` if its variable has a value before the run, or the languages compare otherwise.
+    fn compared(&mut self, compared: Comparison, language: Language) -> Option<Condition> {
+        let Comparison { variable, test, negated } = compared;
+        let Operand::Variable(name, as_text) = variable else { return None };
+        let (name, sign, value, quoted) = match test {
+            Ok(condition) => return self.value(&name, condition, negated),
+            Err((sign, Operand::Constant(value, quoted))) => (name, sign, value, quoted),
+            Err(_) => return None,
         };
-        let negated = sign == "!=";
         if name == LAST_OK {
-            return (value == "true" && ["==", "!="].contains(&sign))
-                .then_some(Condition { subject: Subject::Ok, negated });
+            return (value == "true" && sign == "==").then_some(Condition { subject: Subject::Ok, negated });
         }
         match sign {
-            "==" | "!=" if as_text && quoted => {
-                self.compared(&name, TextCondition::Is(Text::from(value).template()), negated)
+            "==" if as_text && quoted => self.value(&name, TextCondition::Is(Text::from(value).template()), negated),
+            "==" if !as_text && !quoted && ["true", "false"].contains(&value.as_str()) => {
+                self.value(&name, TextCondition::Is(Text::from(value).template()), negated)
             }
             // Two texts are ordered by their letters, and for Groovy a text never equals a number.
             _ if as_text && quoted => None,
-            _ if as_text != quoted && text.starts_with("${__groovy(") => None,
+            _ if as_text != quoted && language == Language::Groovy => None,
             _ => {
-                let sign = if negated || sign == "==" { "=" } else { sign };
+                let sign = if sign == "==" { "=" } else { sign };
                 let range = format!("{sign} {value}").parse().ok()?;
-                self.compared(&name, TextCondition::Count(range), negated)
+                let value = self.run_value(&name)?;
+                Some(Condition { subject: Subject::Number(value.template(), range), negated })
             }
         }
     }
@@ -129,97 +225,28 @@ impl<'e> Reader<'e, '_> {
     fn word(&mut self, text: &str, word: &str, negated: bool) -> Option<Condition> {
         match text.strip_prefix("${")?.strip_suffix('}')? {
             LAST_OK => Some(Condition { subject: Subject::Ok, negated: false }),
-            name => self.compared(name, TextCondition::Matches(format!("^(?i:{word})$")), negated),
+            name => self.value(name, TextCondition::Matches(format!("^(?i:{word})$")), negated),
         }
     }
 
     /// A condition on a variable with a value of the run.
-    fn compared(&mut self, name: &str, condition: TextCondition, negated: bool) -> Option<Condition> {
+    fn value(&mut self, name: &str, condition: TextCondition, negated: bool) -> Option<Condition> {
+        Some(Condition { subject: Subject::Value(self.run_value(name)?.template(), condition), negated })
+    }
+
+    /// The variable `${name}`, if the run decides its value.
+    fn run_value(&mut self, name: &str) -> Option<Text> {
         let (value, unknown) = self.variables.resolve(&format!("${{{name}}}"));
         // A variable without a value has a placeholder after its first use.
         let has_value = !value.variable_names().any(|name| self.variables.missing_value(name).is_some());
-        let is_variable = unknown.is_empty() && value.as_literal().is_none() && has_value;
-        let value: Template = value.template();
-        is_variable.then_some(Condition { subject: Subject::Value(value, condition), negated })
+        (unknown.is_empty() && value.as_literal().is_none() && has_value).then_some(value)
     }
 }
 
-/// The expression that a function such as `${__jexl3(EXPRESSION)}` evaluates.
-fn expression(text: &str) -> Option<&str> {
-    let call = text.strip_prefix("${")?.strip_suffix('}')?.trim();
-    let (function, inner) = call.split_once('(')?;
-    let inner = inner.strip_suffix(')')?.trim().trim_end_matches(',').trim_end();
-    EVALUATORS.contains(&function).then_some(inner)
-}
-
-/// The two sides of a comparison and the sign between them.
-fn comparison(text: &str) -> Option<(&str, &str, &str)> {
-    if let Some((left, right)) = text.split_once(".equals(") {
-        return Some((left, "==", right.trim_end().strip_suffix(')')?));
-    }
-    for sign in ["==", "!=", ">=", "<=", ">", "<"] {
-        if let Some((left, right)) = text.split_once(sign) {
-            return Some((left, sign, right));
-        }
-    }
-    None
-}
-
-fn operand(text: &str) -> Option<Operand> {
-    let text = text.trim().trim_end_matches(';');
-    let unquoted = |text: &str| {
-        let quote = text.chars().next().filter(|quote| ['"', '\''].contains(quote))?;
-        let inside = text.strip_prefix(quote)?.strip_suffix(quote)?;
-        (!inside.contains([quote, '\\'])).then(|| inside.to_owned())
-    };
-    let variable = |text: &str| {
-        let name = text.strip_prefix("${")?.strip_suffix('}')?;
-        (!name.contains(['$', '(', '{'])).then(|| name.to_owned())
-    };
-    if let Some(name) = text.strip_prefix("vars.get(").and_then(|call| call.strip_suffix(')')) {
-        return Some(Operand::Variable(unquoted(name.trim())?, true));
-    }
-    if let Some(name) = variable(text) {
-        return Some(Operand::Variable(name, false));
-    }
-    match unquoted(text) {
-        Some(inside) => Some(match variable(&inside) {
-            Some(name) => Operand::Variable(name, true),
-            None if inside.contains("${") => return None,
-            None => Operand::Constant(inside, true),
-        }),
-        None => {
-            let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
-            plain.then(|| Operand::Constant(text.to_owned(), false))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comparisons_are_split_at_their_sign() {
-        assert_eq!(expression("${__jexl3(\"${a}\" == \"b\",)}"), Some("\"${a}\" == \"b\""));
-        assert_eq!(expression("${__P(a)}"), None);
-        assert_eq!(comparison("${n} >= 3").map(|(_, sign, right)| (sign, right.trim())), Some((">=", "3")));
-        let both = |text| match operand(text) {
-            Some(Operand::Variable(name, as_text)) => format!("variable {name} {as_text}"),
-            Some(Operand::Constant(value, quoted)) => format!("constant {value} {quoted}"),
-            None => "none".to_owned(),
-        };
-        for (text, read) in [
-            ("\"${a}\"", "variable a true"),
-            ("${a}", "variable a false"),
-            ("vars.get('a')", "variable a true"),
-            ("'b c'", "constant b c true"),
-            ("-3", "constant -3 false"),
-            ("\"x${a}\"", "none"),
-            ("f(x)", "none"),
-            ("", "none"),
-        ] {
-            assert_eq!(both(text), read, "{text}");
-        }
+/// Whether the last response decides the condition, not only values.
+fn examines_response(condition: &Condition) -> bool {
+    match &condition.subject {
+        Subject::All(parts) | Subject::Any(parts) => parts.iter().any(examines_response),
+        subject => *subject == Subject::Ok,
     }
 }

@@ -3,10 +3,11 @@
 use super::Reader;
 use super::node::Node;
 use super::sampler::{self, Defaults};
-use super::tree::{Element, is_controller};
+use super::tree::{Element, is_controller, is_transparent};
 use super::variables::EXTRACTOR_NAMES;
 use super::{functions, untranslated};
-use crate::chain::{Action, MAX_STEPS};
+use crate::action::Action;
+use crate::chain::MAX_STEPS;
 use crate::delay::Delay;
 
 /// Settings that apply to the samplers at one position of the tree.
@@ -18,6 +19,9 @@ pub(super) struct Scope<'e> {
 
 /// Maximum nesting depth of module controllers.
 const MAX_NESTED_MODULES: usize = 8;
+
+/// Maximum number of requests in all passes of a loop without choices.
+const MAX_LOOPED_REQUESTS: usize = 20_000;
 
 /// Expression that `offered plan emulate --for jmeter` writes to choose a request by weight.
 const WEIGHTED_CHOICE: &str = "${__groovy(def r = java.util.concurrent.ThreadLocalRandom.current().nextDouble(); ";
@@ -115,15 +119,12 @@ impl<'e> Reader<'e, '_> {
                 Some(Action::Pause(before.plus(&pause)))
             }
             _ if is_controller(class) => {
-                // Only finite loops are unrolled and have a first pass.
+                // Only finite loops have a first pass.
                 let loops = || node.element.text_of("LoopController.loops").trim() != "-1";
-                let in_loop = class == "LoopController" && loops();
-                let before = std::mem::replace(&mut self.in_loop, in_loop);
-                let outside = self.in_condition;
-                self.in_condition |= class == "IfController";
+                let in_loop = class == "WhileController" || class == "LoopController" && loops();
+                let outside = std::mem::replace(&mut self.in_loop, in_loop);
                 let actions = self.actions(&node.children, scope);
-                self.in_loop = before;
-                self.in_condition = outside;
+                self.in_loop = outside;
                 self.controller(node, actions)
             }
             _ if is_sampler(class) => {
@@ -192,13 +193,18 @@ impl<'e> Reader<'e, '_> {
             return None;
         }
         Some(match node.class() {
-            "GenericController" | "TransactionController" | "RecordingController" => Action::Sequence(actions),
+            class if is_transparent(class) => Action::Sequence(actions),
             "LoopController" => self.loop_controller(node, Action::Sequence(actions)),
             "ParallelSampler" => {
                 self.note(node, "runs its children at the same time; here one after another");
                 Action::Sequence(actions)
             }
-            "RandomController" => equally(actions),
+            "RandomController" => {
+                if node.children.iter().any(|child| child.class() == "OnceOnlyController") {
+                    self.note(node, "has a once only controller, which runs when it is chosen first; here it runs only in the first iteration, if chosen");
+                }
+                equally(actions)
+            }
             "InterleaveControl" => {
                 self.note(node, "runs its children in turn; here one is chosen at random with equal probability");
                 equally(actions)
@@ -209,15 +215,14 @@ impl<'e> Reader<'e, '_> {
             }
             "ThroughputController" => self.throughput_controller(node, Action::Sequence(actions)),
             "SwitchController" => self.switch_controller(node, actions)?,
-            // Inside a loop it runs in the first pass.
+            // OnceOnlyController.iterationStart: its own loop begins it again, other controllers do not.
             "OnceOnlyController" if self.in_loop => Action::FirstPass(Box::new(Action::Sequence(actions))),
-            "OnceOnlyController" if self.single_round => Action::Sequence(actions),
+            "OnceOnlyController" if self.single_round => Action::FirstEver(Box::new(Action::Sequence(actions))),
             "OnceOnlyController" => {
                 self.once_is_used |= used_elsewhere(node, self.plan);
-                Action::FirstPass(Box::new(Action::Sequence(actions)))
+                Action::FirstEver(Box::new(Action::Sequence(actions)))
             }
             class => {
-                let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
                 if class == "IfController"
                     && let Some(always) = self.constant_condition(node)
                 {
@@ -239,28 +244,34 @@ impl<'e> Reader<'e, '_> {
                 {
                     return None;
                 }
-                let seconds = node.element.text_of("RunTime.seconds");
-                let value_text = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
-                let value_text = value_text.map_or_else(String::new, |value_text| format!(" (`{value_text}`)"));
-                self.note(
-                    node,
-                    match class {
-                        "IfController" => {
-                            format!("runs its children only if a condition holds{value_text}; here always")
-                        }
-                        "WhileController" => {
-                            format!("repeats its children while a condition holds{value_text}; here once")
-                        }
-                        "RunTime" => format!("repeats its children for {seconds} s; here once"),
-                        "ForeachController" => {
-                            format!("repeats its children for each value of a list{value_text}; here once")
-                        }
-                        _ => format!("{}; here its children run once", untranslated::describe(node)),
-                    },
-                );
+                self.note_simplified(node);
                 all
             }
         })
+    }
+
+    /// Notes a controller whose children run in every iteration once instead.
+    fn note_simplified(&mut self, node: &Node<'e>) {
+        let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
+        let seconds = node.element.text_of("RunTime.seconds");
+        let value_text = condition.iter().map(|name| node.element.text_of(name)).find(|text| !text.is_empty());
+        let value_text = value_text.map_or_else(String::new, |value_text| format!(" (`{value_text}`)"));
+        self.note(
+            node,
+            match node.class() {
+                "IfController" => {
+                    format!("runs its children only if a condition holds{value_text}; here always")
+                }
+                "WhileController" => {
+                    format!("repeats its children while a condition holds{value_text}; here once")
+                }
+                "RunTime" => format!("repeats its children for {seconds} s; here once"),
+                "ForeachController" => {
+                    format!("repeats its children for each value of a list{value_text}; here once")
+                }
+                _ => format!("{}; here its children run once", untranslated::describe(node)),
+            },
+        );
     }
 
     /// Evaluates the condition of an if controller; `None` if it depends on run-time values.
@@ -283,12 +294,16 @@ impl<'e> Reader<'e, '_> {
             self.note(node, "repeats forever; here once, after which the next iteration starts");
             return action;
         }
-        // A single request has a repeat count; loops of several requests are unrolled.
+        // A single request has a repeat count; several requests are a block, or written out if they contain a choice.
         let single = action.requests().len() == 1 && matches!(&action, Action::Sequence(actions) if actions.len() == 1);
-        let most = if single { 60_000 } else { (MAX_STEPS / 2 / action.size().max(1)).max(1) };
+        let limit = if action.is_straight() { MAX_LOOPED_REQUESTS } else { MAX_STEPS / 2 };
+        let most = if single { 60_000 } else { (limit / action.size().max(1)).max(1) };
         let times = (loops as u32).min(most as u32);
         if f64::from(times) < loops {
-            self.note(node, format!("repeats {loops} times; here {times} times, the maximum for an unrolled loop"));
+            self.note(
+                node,
+                format!("repeats {loops} times; here {times} times, the maximum for a loop of {} steps", action.size()),
+            );
         }
         let inner = match action {
             Action::Sequence(mut actions) if single => actions.remove(0),

@@ -1,21 +1,62 @@
 //! CSV data sets: rows of a file as values of variables (`JMeter`'s `CSVDataSet.java`).
 
-use offered_workload::script::{AtEnd, CsvFormat, Per};
+use offered_workload::script::{AtEnd, CsvFormat, Order, Per};
 
 use super::node::Node;
 use super::variables::Variables;
 use crate::plan::{ValueSource, Variable};
 use crate::text::{self, Text};
 
+/// Settings of a data set, as far as its classes differ.
+struct DataSet {
+    separator: u8,
+    order: Order,
+    at_end: AtEnd,
+    /// Whether quotes are always read as such.
+    reads_quotes: bool,
+    /// What happens at a blank line.
+    at_blank_line: &'static str,
+}
+
 impl Variables<'_> {
     /// Translates a CSV data set; returns whether it defines variables. The file is examined if it can be read.
     pub(super) fn csv_data_set(&mut self, node: &Node, per: Per) -> bool {
+        let set = DataSet {
+            separator: self.separator(node),
+            order: Order::Sequential,
+            at_end: self.note_sharing(node),
+            reads_quotes: node.element.text_of("quotedData").trim() == "true",
+            at_blank_line: "sets the variables to <EOF>",
+        };
+        self.data_set(node, per, &set)
+    }
+
+    /// Translates a random CSV data set of the `BlazeMeter` plugins (`RandomCSVDataSetConfig.java`, `RandomCSVReader.java`): a permutation
+    /// of the rows, and another one in each pass. Threads with *Independent list per thread* share one reader, too: `threadStarted`.
+    pub(super) fn random_csv_data_set(&mut self, node: &Node, per: Per) -> bool {
+        let yes = |name: &str| node.element.text_of(name).trim() == "true";
+        let separator = match node.element.text_of("delimiter") {
+            "\\t" => b'\t',
+            text => text.bytes().next().filter(u8::is_ascii).unwrap_or(b','),
+        };
+        self.note_groups(node);
+        let set = DataSet {
+            separator,
+            order: if yes("randomOrder") { Order::Shuffled } else { Order::Sequential },
+            at_end: if yes("rewindOnTheEndOfList") { AtEnd::Repeat } else { AtEnd::Stop },
+            reads_quotes: true,
+            at_blank_line: "keeps the values of the row before",
+        };
+        self.data_set(node, per, &set)
+    }
+
+    fn data_set(&mut self, node: &Node, per: Per, set: &DataSet) -> bool {
         let property = |name: &str| node.element.text_of(name).trim();
         let yes = |name: &str| property(name) == "true";
         let path = self.resolve(property("filename")).0.to_display();
         let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
         let content = self.outside.read_include.filter(|_| !path.is_empty()).and_then(|read| read(&path).ok());
-        let mut format = CsvFormat { separator: self.separator(node), ..CsvFormat::default() };
+        let mut format = CsvFormat { separator: set.separator, ..CsvFormat::default() };
         let mut names: Vec<String> = property("variableNames").split(',').map(|name| name.trim().to_owned()).collect();
         names.retain(|name| !name.is_empty());
         let in_file = names.is_empty();
@@ -38,8 +79,8 @@ impl Variables<'_> {
         }
         format.skip_lines = u64::from(in_file || yes("ignoreFirstLine"));
         if let Some(content) = &content {
-            // Without `quotedData` a quote is a character like others.
-            format.quotes = yes("quotedData") || !content.contains('"');
+            // Otherwise a quote is a character like others.
+            format.quotes = set.reads_quotes || !content.contains('"');
             let rows = rows(content, format).skip(format.skip_lines as usize);
             let lengths: Vec<usize> = rows.map(|row| row.len()).collect();
             format.ragged = lengths.iter().any(|length| *length != names.len());
@@ -49,7 +90,7 @@ impl Variables<'_> {
             if content.trim_end().lines().any(str::is_empty) {
                 self.note(
                     node,
-                    "has blank lines, for which JMeter sets the variables to <EOF>; here they are skipped".to_owned(),
+                    format!("has blank lines, for which JMeter {}; here they are skipped", set.at_blank_line),
                 );
             }
         }
@@ -58,10 +99,9 @@ impl Variables<'_> {
         for (name, column) in names.iter().zip(&columns) {
             self.runtime.insert(name.clone(), Text::variable(&format!("{feeder}.{column}")));
         }
-        let at_end = self.note_sharing(node);
         self.definitions.push(Variable {
             name: feeder,
-            value: ValueSource::File { file: path, columns, format, at_end },
+            value: ValueSource::File { file: path, columns, order: set.order, format, at_end: set.at_end },
             per,
         });
         true
@@ -81,6 +121,14 @@ impl Variables<'_> {
         }
     }
 
+    /// Notes that several groups share the rows.
+    fn note_groups(&mut self, node: &Node) {
+        if self.groups > 1 {
+            let message = "all thread groups share its rows; here each workload starts with the first row";
+            self.note(node, message.to_owned());
+        }
+    }
+
     /// Notes who shares the rows, and returns what happens after the last one.
     fn note_sharing(&mut self, node: &Node) -> AtEnd {
         let property = |name: &str| node.element.text_of(name).trim();
@@ -88,10 +136,7 @@ impl Variables<'_> {
             "shareMode.thread" => {
                 self.note(node, "each thread reads the file from its start; here all users share its rows".to_owned());
             }
-            "" | "shareMode.all" if self.groups > 1 => {
-                let message = "all thread groups share its rows; here each workload starts with the first row";
-                self.note(node, message.to_owned());
-            }
+            "" | "shareMode.all" => self.note_groups(node),
             _ => {}
         }
         if property("recycle") != "false" {

@@ -10,14 +10,12 @@ use offered_workload::script::{OnFailure, Per};
 use super::Reader;
 use super::node::Node;
 use crate::chain::Chain;
-use crate::plan::{Arrivals, Phase, RateProfile};
+use crate::plan::{Arrivals, Phase, RateProfile, nanos};
 
 /// Duration for plans without an end.
 const DEFAULT_DURATION_S: f64 = 600.0;
 /// Assumed maximum time per request, to bound the duration of groups that end after a number of iterations.
 const SECONDS_PER_REQUEST: f64 = 2.0;
-/// Maximum duration in seconds.
-const MAX_SECONDS: f64 = 1e6;
 
 /// Kind of a thread group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,8 +254,7 @@ impl Reader<'_, '_> {
             return (users, ramp, ramp + DEFAULT_DURATION_S);
         }
         let Some((requests, think_s)) = iteration else { return (users, ramp, f64::INFINITY) };
-        let length =
-            (ramp + loops.max(1.0) * (think_s + requests * SECONDS_PER_REQUEST)).max(60.0).ceil().min(MAX_SECONDS);
+        let length = (ramp + loops.max(1.0) * (think_s + requests * SECONDS_PER_REQUEST)).max(60.0).ceil();
         let rounds = if loops == 1.0 { "one iteration".to_owned() } else { format!("{loops} iterations") };
         self.note(
             node,
@@ -312,7 +309,8 @@ impl Reader<'_, '_> {
                     })
                     .collect();
                 let pieces = rows.iter().map(|[from, to, over]| (from / unit, to / unit, over * unit));
-                Self::pieces(pieces.collect(), Process::Constant)
+                let (rate, length) = RateProfile::of_pieces(pieces.collect());
+                (rate, Process::Constant, length)
             }
             _ => self.open_model(node),
         }
@@ -355,22 +353,8 @@ impl Reader<'_, '_> {
                 _ => self.note(node, format!("the schedule contains `{call})`, which is not translated")),
             }
         }
-        Self::pieces(pieces, if even { Process::Constant } else { Process::Poisson })
-    }
-
-    /// A rate profile from pieces (start rate, end rate, seconds).
-    fn pieces(pieces: Vec<(f64, f64, f64)>, process: Process) -> (RateProfile, Process, Nanos) {
-        let pieces: Vec<_> = pieces.into_iter().filter(|(.., over)| *over > 0.0).take(1000).collect();
-        let length = nanos(pieces.iter().map(|(.., over)| over).sum());
-        let profile = match pieces.as_slice() {
-            [(from, to, _)] if from == to => RateProfile::Constant(*from),
-            [(from, to, over)] => RateProfile::Ramp(*from, *to, nanos(*over)),
-            [(from, to, over), (then, on, _)] if from != to && to == then && then == on => {
-                RateProfile::Ramp(*from, *to, nanos(*over))
-            }
-            _ => RateProfile::Stages(pieces.iter().map(|(from, to, over)| (*from, *to, nanos(*over))).collect()),
-        };
-        (profile, process, length)
+        let (rate, length) = RateProfile::of_pieces(pieces);
+        (rate, if even { Process::Constant } else { Process::Poisson }, length)
     }
 
     /// The throttling by `node`, if it is a constant or precise throughput timer.
@@ -401,12 +385,6 @@ impl Reader<'_, '_> {
         };
         (rate.is_finite() && rate > 0.0).then_some(Throttle::Shared { rate, process })
     }
-}
-
-/// Converts seconds to a duration, limited to [0, `MAX_SECONDS`].
-pub(super) fn nanos(secs: f64) -> Nanos {
-    // Rounded to a microsecond, because plans use seconds and milliseconds.
-    Nanos::from_secs_f64((secs.clamp(0.0, MAX_SECONDS) * 1e6).round() / 1e6)
 }
 
 /// Parses a time such as `2 min`; returns seconds.

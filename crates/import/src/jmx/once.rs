@@ -3,7 +3,8 @@
 use super::Reader;
 use super::group::Throttle;
 use super::node::Node;
-use crate::chain::{Action, Chain, TooLong};
+use crate::action::Action;
+use crate::chain::{Chain, TooLong};
 
 /// What a thread does: in each iteration, and once.
 pub(super) struct Chains {

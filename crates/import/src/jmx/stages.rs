@@ -4,8 +4,8 @@ use offered_base::Nanos;
 use offered_schedule::Stage;
 
 use super::Reader;
-use super::group::nanos;
 use super::node::Node;
+use crate::plan::nanos;
 
 /// Maximum number of rows of a table, and of groups of threads that start or stop together.
 const MAX_ROWS: usize = 1000;

@@ -7,8 +7,8 @@ use super::Reader;
 use super::node::Node;
 use super::sampler::SamplerRequest;
 use crate::Error;
+use crate::action::Action;
 use crate::address::{Candidate, TargetChoice, choose_targets, target_name};
-use crate::chain::Action;
 
 /// Maximum number of redirects that `JMeter` follows.
 const REDIRECTS: u32 = 20;

@@ -166,6 +166,11 @@ impl Lines<'_> {
     }
 }
 
+/// Whether a controller starts its children exactly once, in order, each time that it starts.
+pub(super) fn is_transparent(class: &str) -> bool {
+    ["GenericController", "TransactionController", "RecordingController"].contains(&class)
+}
+
 /// Whether a class is a logic controller; not all class names end in `Controller`.
 pub(super) fn is_controller(class: &str) -> bool {
     class.ends_with("Controller") || ["InterleaveControl", "RunTime", "ParallelSampler"].contains(&class)

@@ -66,6 +66,8 @@ pub(super) struct Variables<'g> {
     /// Line of the current element outside of samplers; 0 inside a sampler.
     current_line: usize,
     substituted_bytes: usize,
+    /// Nesting depth of the function calls whose arguments only the run knows.
+    computed_depth: usize,
 }
 
 /// The value of a user-defined variable. A reference that had no value when it was evaluated stays in the text.
@@ -125,7 +127,7 @@ impl<'g> Variables<'g> {
         self.user_defined(arguments.map_or(&[][..], |arguments| arguments.entries("Arguments.arguments")));
         let anew = match node.class() {
             "CSVDataSet" => self.csv_data_set(node, Per::Visit),
-            "RandomCSVDataSetConfig" => self.random_csv_data_set(node),
+            "RandomCSVDataSetConfig" => self.random_csv_data_set(node, Per::Visit),
             "CounterConfig" => self.counter(node),
             "RandomVariableConfig" => self.random_variable(node),
             _ => false,
@@ -219,18 +221,6 @@ impl<'g> Variables<'g> {
 
     pub(super) fn note(&mut self, node: &Node, message: String) {
         self.notes.push(super::note(node, message));
-    }
-
-    /// Notes a random CSV data set (`BlazeMeter` plugin).
-    fn random_csv_data_set(&mut self, node: &Node) -> bool {
-        let property = |name: &str| node.element.text_of(name).trim();
-        let each = if property("independentListPerThread") == "true" { "for each thread " } else { "" };
-        let message = format!(
-            "reads the rows {each}of `{}` in random order; define it under [variables] as {{ file = ..., order = \"random\" }}, which draws rows with replacement",
-            property("filename")
-        );
-        self.note(node, message);
-        false
     }
 
     /// Translates a counter; returns whether it defines a variable that changes per iteration.
@@ -383,6 +373,10 @@ impl<'g> Variables<'g> {
                     resolved.push_str(whole);
                 }
                 None => {
+                    if let Some(value) = self.computed_call(wanted) {
+                        resolved.push(&value);
+                        continue;
+                    }
                     unknown.push(whole.to_owned());
                     let plain = wanted.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b));
                     let known = depth > 0 && plain && !wanted.is_empty();
@@ -397,6 +391,17 @@ impl<'g> Variables<'g> {
             }
         }
         resolved.push_str(rest);
+    }
+
+    /// The text for a function call with arguments that only the run knows.
+    fn computed_call(&mut self, name: &str) -> Option<Text> {
+        let (function, arguments) = parse_call(name).filter(|_| self.computed_depth < MAX_DEPTH)?;
+        let properties = std::mem::take(&mut self.properties_without_default);
+        self.computed_depth += 1;
+        let value = self.computed(function, &arguments);
+        self.computed_depth -= 1;
+        self.properties_without_default.extend(properties);
+        value
     }
 
     /// Resolves variables inside the braces of a variable, if all of them are known before the run.
@@ -558,7 +563,7 @@ impl<'g> Variables<'g> {
 }
 
 /// Position of the brace that closes the first one in `text`.
-fn closing_brace(text: &str) -> Option<usize> {
+pub(super) fn closing_brace(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, byte) in text.bytes().enumerate() {
         match byte {

@@ -4,7 +4,7 @@
 use offered_schedule::Visitor;
 use offered_workload::Reuse;
 use offered_workload::condition::Subject;
-use offered_workload::script::Which;
+use offered_workload::script::{Order, Which};
 
 use super::semantics::{element, has, paths, rounds, sampler, under};
 use super::*;
@@ -193,10 +193,16 @@ fn conditions_that_a_run_decides_are_conditions_of_steps() {
             Subject::Value(Template::new("{{n}}"), TextCondition::Is(literal_template("5"))),
             true,
         ),
+        ("${__jexl3(${n} &gt; 3)}", Subject::Number(Template::new("{{n}}"), "> 3".parse().unwrap()), false),
         (
-            "${__jexl3(${n} &gt; 3)}",
-            Subject::Value(Template::new("{{n}}"), TextCondition::Count("> 3".parse().unwrap())),
+            "${__groovy(vars.get('n').toDouble() &lt;= 3.5)}",
+            Subject::Number(Template::new("{{n}}"), "<= 3.5".parse().unwrap()),
             false,
+        ),
+        (
+            "${__groovy(!vars.get('n').contains(\"5\"))}",
+            Subject::Value(Template::new("{{n}}"), TextCondition::Contains(literal_template("5"))),
+            true,
         ),
         ("${JMeterThread.last_sample_ok}", Subject::Ok, false),
     ] {
@@ -208,7 +214,7 @@ fn conditions_that_a_run_decides_are_conditions_of_steps() {
     }
     // What is not a comparison with a constant stays a note, and so does the first request of an iteration.
     for content in
-        [first.clone() + &guarded("${__jexl3(\"${n}\" == \"5\" || 1 == 2)}", &get("b", "")), guarded("${n}", &first)]
+        [first.clone() + &guarded("${__jexl3(\"${n}\" == \"${m}\")}", &get("b", "")), guarded("${n}", &first)]
     {
         let (plan, _) = one(&threads(1, 0, &(content + &get("z", ""))));
         assert!(plan.flows[0].steps.iter().all(|step| step.only_if.is_none()));
@@ -289,4 +295,196 @@ fn connections_are_kept_only_with_keep_alive() {
     assert_eq!((reuse(&closing), reuse(&keeping)), (Reuse::Fresh, Reuse::PerSession));
     let (plan, _) = one(&threads(1, 0, &(keeping + &get("b", ""))));
     assert!(plan.target.reuse() == Reuse::PerSession && has(&plan, "here all keep it"), "{:?}", plan.notes());
+}
+
+/// Whether the condition of step 1 holds for these values of `n`, as text with the condition.
+fn condition_of(condition: &str) -> Option<String> {
+    let content = [numbered("a"), guarded(condition, &get("b", "")), get("z", "")].concat();
+    let (plan, workload) = one(&threads(1, 0, &content));
+    let written = workload.to_string();
+    assert_eq!(plan.flows[0].steps[1].only_if.is_some(), written.contains("if = "), "{written}");
+    let (_, from) = written.split_once("if = ")?;
+    Some(from.lines().next().unwrap().to_owned())
+}
+
+#[test]
+fn conditions_are_combined() {
+    for (condition, written) in [
+        (
+            "${__jexl3(\"${n}\" == \"5\" &amp;&amp; ${JMeterThread.last_sample_ok})}",
+            "{ all = [{ value = \"{{n}}\", is = \"5\" }, { ok = true }] }",
+        ),
+        (
+            "${__groovy((vars.get('n') == '5' || vars.get('n') == '6') &amp;&amp; vars.get('n') != '7')}",
+            "{ all = [{ any = [{ value = \"{{n}}\", is = \"5\" }, { value = \"{{n}}\", is = \"6\" }] }, { value = \"{{n}}\", is = \"7\", not = true }] }",
+        ),
+        ("${__jexl3(${n} gt 1.5 and not_used or ${n} lt -1)}", ""),
+        (
+            "${__jexl3(${n} gt 1.5 or ${n} lt -1)}",
+            "{ any = [{ value = \"{{n}}\", number = \"> 1.5\" }, { value = \"{{n}}\", number = \"< -1\" }] }",
+        ),
+        // What is known before the run is decided.
+        ("${__jexl3(1 == 1 &amp;&amp; 3 &gt;= ${n})}", "{ value = \"{{n}}\", number = \"<= 3\" }"),
+        ("${__jexl3(!(\"${n}\" == \"5\" || 1 == 2))}", "{ value = \"{{n}}\", is = \"5\", not = true }"),
+    ] {
+        assert_eq!(condition_of(condition).unwrap_or_default(), written, "{condition}");
+    }
+    let never = guarded("${__jexl3(${n} &gt; 3 &amp;&amp; 1 == 2)}", &get("b", ""));
+    let (plan, _) = one(&threads(1, 0, &[numbered("a"), never, get("z", "")].concat()));
+    assert_eq!(paths(&plan), ["/a", "/z"]);
+}
+
+/// The steps of the first flow with their blocks in brackets, and the repetitions.
+fn shape(plan: &Plan) -> String {
+    let flow = &plan.flows[0];
+    let mut text = String::new();
+    for (at, step) in flow.steps.iter().enumerate() {
+        for block in flow.blocks.iter().filter(|block| block.first == at) {
+            let guard = if block.only_if.is_some() { "if " } else { "" };
+            let until = if block.until.is_some() { "until " } else { "" };
+            text += &format!("{guard}{until}{}[", block.repeat);
+        }
+        text += &step.request.repeat(if step.until.is_some() { 1 } else { step.repeat as usize });
+        text += &"]".repeat(flow.blocks.iter().filter(|block| block.last == at).count());
+    }
+    text
+}
+
+#[test]
+fn several_requests_are_repeated_or_skipped_together() {
+    let more = [("WhileController.condition", "${__jexl3(${n} &lt; 5)}")];
+    let looped = |inside: &str| {
+        let content = [get("a", ""), under("WhileController", &more, inside), get("z", "")].concat();
+        one(&threads(1, 0, &content))
+    };
+    let (plan, workload) = looped(&[numbered("b"), get("c", "")].concat());
+    assert_eq!(shape(&plan), "aif until 100[bc]z", "{workload}");
+    assert!(has(&plan, "at most 100 times"), "{:?}", plan.notes());
+    // Blocks within blocks, decided when they begin.
+    let inner = guarded("${__jexl3(${n} == 2)}", &[get("d", ""), get("e", "")].concat());
+    let (plan, _) = looped(&[numbered("b"), inner.clone()].concat());
+    assert_eq!(shape(&plan), "aif until 100[bif 1[de]]z");
+    let (plan, _) = looped(&[inner, numbered("b")].concat());
+    assert_eq!(shape(&plan), "aif until 100[if 1[de]b]z");
+    // Nothing in the loop changes the value, so another element of the plan must: not translated.
+    let (plan, _) = looped(&[get("b", ""), get("c", "")].concat());
+    assert_eq!(shape(&plan), "abcz");
+    assert!(has(&plan, "while a condition holds"), "{:?}", plan.notes());
+    // A choice has no last step.
+    let (plan, _) = looped(&under("RandomController", &[], &[numbered("b"), numbered("c")].concat()));
+    assert!(plan.flows.iter().all(|flow| flow.blocks.is_empty()) && has(&plan, "here once"), "{:?}", plan.notes());
+    // Its condition is examined at each step, and so may not be changed by them.
+    let either = under("RandomController", &[], &[get("b", ""), get("c", "")].concat());
+    let content = guarded("${__jexl3(${n} == 2)}", &(either + &get("d", "")));
+    let (plan, _) = one(&threads(1, 0, &[numbered("a"), content, get("z", "")].concat()));
+    assert!(
+        plan.flows[0].blocks.is_empty()
+            && plan.flows[0].steps.iter().filter(|step| step.only_if.is_some()).count() == 3
+    );
+}
+
+#[test]
+fn waits_of_blocks_are_those_before_their_requests() {
+    let constant = |ms: &str| element("ConstantTimer", &[("ConstantTimer.delay", ms)]);
+    let more = [("WhileController.condition", "LAST")];
+    let inside = [get("b", &constant("100")), get("c", &constant("200"))].concat();
+    let content = [get("a", &constant("50")), under("WhileController", &more, &inside), get("z", &constant("70"))];
+    let (plan, _) = one(&threads(1, 0, &content.concat()));
+    let waits: Vec<Option<f64>> = plan.flows[0]
+        .steps
+        .iter()
+        .map(|step| step.think.as_ref().map(offered_distributions::Distribution::mean))
+        .collect();
+    // After a that before b, after b that before c, after c that before b, after z that before a (the usual one).
+    assert_eq!(waits, [Some(0.1), Some(0.2), Some(0.1), None], "{plan:?}");
+}
+
+#[test]
+fn long_loops_are_blocks() {
+    let looped = |times: &str| {
+        let content =
+            under("LoopController", &[("LoopController.loops", times)], &[get("a", ""), get("b", "")].concat());
+        one(&threads(1, 0, &(content + &get("z", ""))))
+    };
+    assert_eq!(shape(&looped("2").0), "ababz");
+    let (plan, workload) = looped("3000");
+    assert_eq!(shape(&plan), "3000[ab]z");
+    assert!(!has(&plan, "maximum"), "{workload}");
+}
+
+#[test]
+fn once_only_controllers_below_others_run_once_for_a_thread() {
+    let once = under("OnceOnlyController", &[], &get("login", ""));
+    let simple = under("GenericController", &[], &(once.clone() + &get("a", "")));
+    let looped = |inside: &str| under("LoopController", &[("LoopController.loops", "3")], inside);
+    // In a loop of its own it runs in each first pass, below a simple controller only in the very first one.
+    for (content, sent) in [
+        (looped(&looped(&(once.clone() + &get("a", "")))), "loginaaaloginaaaloginaaa"),
+        (looped(&looped(&simple)), "loginaaaaaaaaa"),
+        (looped(&simple), "loginaaa"),
+        (simple.clone(), "logina"),
+    ] {
+        let (plan, _) = one(&threads_with_loops(1, &(content + &get("z", ""))));
+        assert_eq!(shape(&plan), format!("{sent}z"));
+    }
+}
+
+/// A group of one thread with this number of iterations.
+fn threads_with_loops(loops: u32, content: &str) -> String {
+    jmx(&format!(
+        "<ThreadGroup testname=\"g\"><elementProp name=\"ThreadGroup.main_controller\"><stringProp name=\"LoopController.loops\">{loops}</stringProp></elementProp><stringProp name=\"ThreadGroup.num_threads\">1</stringProp></ThreadGroup><hashTree>{content}</hashTree>"
+    ))
+}
+
+#[test]
+fn random_data_sets_are_shuffled() {
+    let set = |random: &str, rewinds: &str, header: &str| {
+        let all = [
+            ("filename", "people.csv"),
+            ("variableNames", "user,mail"),
+            ("randomOrder", random),
+            ("rewindOnTheEndOfList", rewinds),
+            ("ignoreFirstLine", header),
+        ];
+        let (plan, workload) = one(&threads(1, 0, &(element("RandomCSVDataSetConfig", &all) + &get("a?${mail}", ""))));
+        assert!(plan.notes().is_empty(), "{:?}", plan.notes());
+        let ValueSource::File { order, at_end, format, columns, .. } = plan.variables[0].value.clone() else {
+            panic!("{workload}")
+        };
+        assert_eq!(columns, ["user", "mail"]);
+        (order, at_end, format.skip_lines)
+    };
+    // RandomCSVReader.getNextLineAddr draws a permutation; hasNextRecord begins another.
+    assert_eq!(set("true", "true", "false"), (Order::Shuffled, AtEnd::Repeat, 0));
+    assert_eq!(set("true", "false", "false"), (Order::Shuffled, AtEnd::Stop, 0));
+    assert_eq!(set("false", "true", "true"), (Order::Sequential, AtEnd::Repeat, 1));
+}
+
+#[test]
+fn expressions_of_values_of_the_run_are_computed() {
+    let path = |path: &str| {
+        let (plan, workload) = one(&threads(1, 0, &(user_defined("k", "7") + &numbered("a") + &get(path, ""))));
+        let all = paths(&plan);
+        assert!(workload.requests().len() == 2 || !plan.notes().is_empty());
+        all[1].trim_start_matches('/').to_owned()
+    };
+    for (function, computed) in [
+        ("${__jexl3(${n} + 1)}", "{{n + 1}}"),
+        ("${__intSum(${n},${k},-1)}", "{{n + 7 + (0 - 1)}}"),
+        ("${__groovy(vars.get('n').toInteger() * (2 + ${k}))}", "{{n * (2 + 7)}}"),
+        ("${__groovy((vars.get('n') as int) - 1)}", "{{n - 1}}"),
+        ("${__groovy(vars.get('n') + '-' + &quot;${k}&quot;)}", "{{n}}-7"),
+        ("${__groovy('id' + vars.get('n').toInteger())}", "id{{n}}"),
+        ("${__groovy(vars.get('n').toUpperCase())}", "{{upper(n)}}"),
+        ("${__uppercase(${n})}", "{{upper(n)}}"),
+        ("${__digest(SHA-256,${n},,,)}", "{{sha256(n)}}"),
+        ("${__jexl3(${k} * 2)}", "14"),
+    ] {
+        assert_eq!(path(function), computed, "{function}");
+    }
+    // JEXL adds texts that are numbers; a division differs between the languages.
+    for function in ["${__jexl3('1' + ${n})}", "${__groovy(${n} / 2)}", "${__groovy(vars.get('n').size() + 1)}"] {
+        let (plan, _) = one(&threads(1, 0, &(numbered("a") + &get(function, ""))));
+        assert!(has(&plan, "has no known value"), "{function}: {:?}", plan.notes());
+    }
 }

@@ -5,6 +5,9 @@ use super::*;
 
 const TABLE: &str = include_str!("../../../../tests/import/jmeter.csv");
 
+/// Sets the variable `k`.
+const EXTRACTS: &str = "<RegexExtractor><stringProp name=\"RegexExtractor.refname\">k</stringProp><stringProp name=\"RegexExtractor.regex\">k=(.)</stringProp><stringProp name=\"RegexExtractor.template\">$1$</stringProp><stringProp name=\"RegexExtractor.match_number\">1</stringProp></RegexExtractor><hashTree/>";
+
 /// A row of the table.
 #[derive(Debug)]
 struct Row {
@@ -59,6 +62,12 @@ fn plan_with(row: &Row) -> String {
         ),
         "group" => jmx(&format!("{element}<hashTree>{two}</hashTree>")),
         "controller" => threads(1, 0, &format!("{element}<hashTree>{two}</hashTree>{}", get("c", ""))),
+        // The first request extracts `k`, and so do those in the controller.
+        "controller-after" => {
+            let inside = [get("a", EXTRACTS), get("b", "")].concat();
+            threads(1, 0, &format!("{}{element}<hashTree>{inside}</hashTree>", get("first", EXTRACTS)))
+        }
+        "path-after" => threads(1, 0, &[get("first", EXTRACTS), get(&format!("z-{}", row.sample), "")].concat()),
         "group-level" => threads(3, 0, &format!("{element}<hashTree/>{asks}")),
         "plan-level" => threads(1, 0, &get("a", ""))
             .replace("<ThreadGroup", &format!("{element}<hashTree>{two}</hashTree><ThreadGroup")),

@@ -1,7 +1,7 @@
 //! Conditions of flows, decided by the values and the last response of a session.
 
 use offered_events::{Event, Outcome};
-use offered_workload::condition::{self, Subject};
+use offered_workload::condition::{self, NumberRange, Subject};
 use offered_workload::failed_checks;
 
 use super::checks::{Check, Expected};
@@ -18,10 +18,13 @@ pub(super) struct Condition {
 #[derive(Debug)]
 enum CompiledSubject {
     Value(Text, Expected),
+    Number(Text, NumberRange),
     Status(Vec<(u16, u16)>),
     Check(String),
     Ok,
     Weight(Text),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
 }
 
 impl Condition {
@@ -30,12 +33,18 @@ impl Condition {
     /// # Errors
     /// An invalid regular expression.
     pub(super) fn new(condition: &condition::Condition, values: &Values) -> Result<Self, String> {
+        let several = |parts: &[condition::Condition]| {
+            parts.iter().map(|part| Self::new(part, values)).collect::<Result<Vec<_>, String>>()
+        };
         let subject = match &condition.subject {
             Subject::Value(value, wanted) => CompiledSubject::Value(values.text(value), Expected::new(wanted, values)?),
+            Subject::Number(value, range) => CompiledSubject::Number(values.text(value), *range),
             Subject::Status(ranges) => CompiledSubject::Status(ranges.clone()),
             Subject::Check(name) => CompiledSubject::Check(name.clone()),
             Subject::Ok => CompiledSubject::Ok,
             Subject::Weight(value) => CompiledSubject::Weight(values.text(value)),
+            Subject::All(parts) => CompiledSubject::All(several(parts)?),
+            Subject::Any(parts) => CompiledSubject::Any(several(parts)?),
         };
         Ok(Self { subject, negated: condition.negated })
     }
@@ -51,26 +60,38 @@ impl Script {
         context: RequestContext,
         state: Option<&SessionState>,
     ) -> f64 {
-        let Condition { subject, negated } = &self.conditions[usize::from(number)];
+        let condition = &self.conditions[usize::from(number)];
         let render = |text: &Text| self.values.plain(text, context, state).ok();
+        if let CompiledSubject::Weight(value) = &condition.subject {
+            let weight = render(value).and_then(|text| text.trim().parse().ok());
+            return weight.filter(|weight: &f64| weight.is_finite() && *weight >= 0.0).unwrap_or(0.0);
+        }
+        f64::from(u8::from(self.holds(condition, event, &render)))
+    }
+
+    /// Whether a condition holds after `event`; `render` is the value of a text, `None` if it has none.
+    fn holds(&self, condition: &Condition, event: &Event, render: &dyn Fn(&Text) -> Option<String>) -> bool {
+        let Condition { subject, negated } = condition;
         let is_fulfilled = match subject {
-            CompiledSubject::Weight(value) => {
-                let weight = render(value).and_then(|text| text.trim().parse().ok());
-                return weight.filter(|weight: &f64| weight.is_finite() && *weight >= 0.0).unwrap_or(0.0);
-            }
+            CompiledSubject::All(parts) => parts.iter().all(|part| self.holds(part, event, render)),
+            CompiledSubject::Any(parts) => parts.iter().any(|part| self.holds(part, event, render)),
+            CompiledSubject::Weight(_) => false,
             CompiledSubject::Ok => event.outcome == Outcome::Ok,
             CompiledSubject::Status(ranges) => ranges.iter().any(|(low, high)| (*low..=*high).contains(&event.status)),
+            CompiledSubject::Number(value, range) => {
+                render(value).and_then(|text| text.trim().parse().ok()).is_some_and(|number| range.contains(number))
+            }
             CompiledSubject::Check(name) => self.passed(name, event),
             CompiledSubject::Value(value, expected) => render(value).is_some_and(|value| match expected {
                 Expected::There => true,
                 Expected::Is(text) => render(text).is_some_and(|wanted| value == wanted),
                 Expected::Contains(text) => render(text).is_some_and(|wanted| value.contains(&wanted)),
                 Expected::Matches(expression) => expression.is_match(value.as_bytes()),
-                // The value is the number.
-                Expected::Count(range) => value.trim().parse().is_ok_and(|number| range.contains(number)),
+                // A text has no number of matches.
+                Expected::Count(_) => false,
             }),
         };
-        f64::from(u8::from(is_fulfilled != *negated))
+        is_fulfilled != *negated
     }
 
     /// Whether the response of `event` passed the check of this name. One of another request, or without a response, did not.

@@ -8,7 +8,7 @@ struct Refusal {
     why: &'static str,
 }
 
-const REFUSALS: [Refusal; 20] = [
+const REFUSALS: [Refusal; 21] = [
     Refusal {
         is: |head| head.contains("\"responseTimeHistogram\"") && head.contains("\"latencyPercentiles\""),
         why: "is oha's JSON summary without send times; ask oha for --output-format csv -o FILE, or \
@@ -16,7 +16,7 @@ const REFUSALS: [Refusal; 20] = [
     },
     Refusal {
         is: |head| head.line().starts_with(b"Running ") && head.contains(" @ http"),
-        why: "is a summary of wrk or wrk2 without send times; they cannot record them: measure with offered run, or \
+        why: "is a summary of wrk or wrk2 without send times; they keep only a histogram: measure with offered run, or \
               judge the server's access log with microseconds",
     },
     Refusal {
@@ -28,13 +28,23 @@ const REFUSALS: [Refusal; 20] = [
             head.contains("The server is now under siege")
                 || head.contains("Longest transaction:")
                 || head.contains("\"longest_transaction\"")
+                || head.contains("Date & Time,  Trans,  Elap Time,")
+                || head.contains(" secs: ") && head.contains(" bytes ==> ")
         },
-        why: "is a summary of siege without send times; siege cannot record them: judge the server's access log",
+        why: "is output of siege without times; set verbose = true and timestamp = true in its configuration and give what it \
+              prints (whole seconds), or judge the server's access log",
+    },
+    Refusal {
+        is: |head| {
+            head.starts_with("# stats: dump at")
+                || (head.starts_with("NewClient:") || head.starts_with("Send:") || head.starts_with("load:"))
+        },
+        why: "is a log of Tsung without times of single requests; run it with dumptraffic=\"protocol\" and give tsung.dump",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"p97_5\"") && head.contains("\"throughput\""),
-        why: "is autocannon's JSON summary without send times; autocannon cannot record them: measure with offered run, or \
-              judge the server's access log with microseconds",
+        why: "is autocannon's JSON summary without send times; measure with offered run, or print Date.now() - responseTime \
+              at each 'response' event of its JavaScript API (client, statusCode, bytes, responseTime) and give that list",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"aggregate\"") && head.contains("\"counters\""),

@@ -1,3 +1,4 @@
+mod ends;
 mod garbage;
 mod jmeter;
 mod language_models;

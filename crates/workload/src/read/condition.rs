@@ -42,24 +42,7 @@ impl Reader<'_> {
 
     /// Adds the condition of a table to those of the workload.
     fn condition(&self, table: &Table<'_>) -> Result<flow::Condition, Mistake> {
-        let (kind, value) = table.one_of(&shape::CONDITIONED, "value = \"{{role}}\"")?;
-        let text = text_condition(table, "number")?;
-        if let (Some(_), false) = (&text, kind == "value") {
-            return Err(table.mistake(format!("is, contains, matches and number go with value, not with {kind}")));
-        }
-        let mut negated = table.get("not").map_or(Ok(false), |value| value.truth())?;
-        let subject = match kind {
-            "value" => {
-                let condition = text.map_or(TextCondition::There, |(_, condition)| condition);
-                Subject::Value(Template::new(value.text()?), condition)
-            }
-            "status" => Subject::Status(status_ranges(&value)?),
-            "check" => Subject::Check(value.text()?.to_owned()),
-            _ => {
-                negated ^= !value.truth()?;
-                Subject::Ok
-            }
-        };
+        let Condition { subject, negated } = parts(table)?;
         let probability = table.get("probability").map(|value| match value.number()? {
             probability if (0.0..=1.0).contains(&probability) => Ok(probability),
             other => Err(value.mistake(format!("a probability is from 0 to 1, not {other}"))),
@@ -75,4 +58,40 @@ impl Reader<'_> {
         all.push(Condition { subject, negated });
         Ok(number)
     }
+}
+
+/// What a table examines, and whether it is negated.
+fn parts(table: &Table<'_>) -> Result<Condition, Mistake> {
+    let (kind, value) = table.one_of(&shape::CONDITIONED, "value = \"{{role}}\"")?;
+    let (text, number) = (text_condition(table, &["is", "contains", "matches"])?, table.get("number"));
+    if kind != "value" && (text.is_some() || number.is_some()) {
+        return Err(table.mistake(format!("is, contains, matches and number go with value, not with {kind}")));
+    }
+    let mut negated = table.get("not").map_or(Ok(false), |value| value.truth())?;
+    let several = || match value.list()? {
+        list if list.len() < 2 => Err(value.mistake("combines at least two conditions")),
+        list => list.iter().map(|item| parts(&item.table(&shape::CONDITION_PART)?)).collect(),
+    };
+    let subject = match kind {
+        "value" => {
+            let value = Template::new(value.text()?);
+            match (text, number) {
+                (Some(_), Some(number)) => {
+                    return Err(number.mistake("cannot be combined with is, contains or matches; remove one"));
+                }
+                (None, Some(number)) => Subject::Number(value, number.checked(number.shown().parse())?),
+                (Some((_, condition)), None) => Subject::Value(value, condition),
+                (None, None) => Subject::Value(value, TextCondition::There),
+            }
+        }
+        "status" => Subject::Status(status_ranges(&value)?),
+        "check" => Subject::Check(value.text()?.to_owned()),
+        "all" => Subject::All(several()?),
+        "any" => Subject::Any(several()?),
+        _ => {
+            negated ^= !value.truth()?;
+            Subject::Ok
+        }
+    };
+    Ok(Condition { subject, negated })
 }

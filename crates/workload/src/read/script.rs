@@ -218,7 +218,7 @@ pub(super) fn checks(table: &Table<'_>) -> Result<Vec<Check>, Mistake> {
 fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     let table = item.table(&shape::CHECK)?;
     let (kind, value) = part(&table, &shape::CHECKED, "status = 200")?;
-    let condition = text_condition(&table, "count")?;
+    let condition = text_condition(&table, &["is", "contains", "matches", "count"])?;
     if let (Some((key, _)), "status" | "size" | "rows" | "time" | "sha256") = (&condition, kind) {
         return Err(item.mistake(format!("`{key}` cannot be combined with {kind}")));
     }
@@ -249,21 +249,20 @@ fn check(item: &Value<'_>) -> Result<Check, Mistake> {
     Ok(Check { name, test, negated })
 }
 
-/// Reads the condition for a text, and its description. `number` is the key of a range of numbers.
+/// Reads the condition for a text, and its description. `kinds` are the keys of such a condition that the table may have.
 pub(super) fn text_condition(
     table: &Table<'_>,
-    number: &'static str,
+    kinds: &[&'static str],
 ) -> Result<Option<(String, TextCondition)>, Mistake> {
-    let kinds = ["is", "contains", "matches", number];
     if kinds.iter().all(|kind| table.get(kind).is_none()) {
         return Ok(None);
     }
-    let (kind, value) = table.one_of(&kinds, "contains = \"Welcome\"")?;
-    let text = if kind == number { value.shown() } else { value.text()?.to_owned() };
+    let (kind, value) = table.one_of(kinds, "contains = \"Welcome\"")?;
+    let text = if kind == "count" { value.shown() } else { value.text()?.to_owned() };
     let (sign, condition) = match kind {
         "is" => ("=", TextCondition::Is(Template::new(&text))),
         "contains" => ("contains", TextCondition::Contains(Template::new(&text))),
-        _ if kind == number => (number, TextCondition::Count(value.checked(text.parse())?)),
+        "count" => ("count", TextCondition::Count(value.checked(text.parse())?)),
         _ => ("matches", TextCondition::Matches(text.clone())),
     };
     Ok(Some((format!("{sign} {text}"), condition)))

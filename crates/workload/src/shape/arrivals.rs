@@ -298,7 +298,7 @@ pub(crate) static ONCE: Shape = shape(
 .some_of(&["start", "end"]);
 
 /// What a condition examines.
-pub(crate) static CONDITIONED: [&str; 4] = ["value", "status", "check", "ok"];
+pub(crate) static CONDITIONED: [&str; 6] = ["value", "status", "check", "ok", "all", "any"];
 
 const VALUE: Key = key(
     "value",
@@ -309,18 +309,26 @@ const IS: Key = key("is", Template, "The value is this.");
 const CONTAINS: Key = key("contains", Template, "The value contains this.");
 const MATCHES: Key = key("matches", Text, "The value matches this regular expression.");
 const NUMBER: Key =
-    key("number", Any(&[Text, Whole(0, u64::MAX)]), "The value is a whole number in this range, such as \">= 3\".");
+    key("number", Any(&[Text, Number(f64::NEG_INFINITY)]), "The value is a number in this range, such as \"> 3.5\".");
 const RESPONSE_STATUS: Key =
     key("status", Any(&[STATUS, List(&STATUS)]), "The status of the last response is one of these.");
 const PASSED: Key = key("check", Text, "The last response passed the check of this name.");
 const SUCCEEDED: Key = key("ok", Boolean, "Whether the last request was successful.");
+const ALL: Key = key("all", List(&Kind::Condition), "All of these conditions hold.");
+const ANY: Key = key("any", List(&Kind::Condition), "At least one of these conditions holds.");
 const NOT: Key = key("not", Boolean, "The condition holds if it is not fulfilled. Default false.");
 const PROBABILITY: Key =
     key("probability", Number(0.0), "Probability that it holds, for simulations, plans and dry runs.");
 
 pub(crate) static CONDITION: Shape = shape(
     "A condition on the session and its last response.",
-    &[VALUE, IS, CONTAINS, MATCHES, NUMBER, RESPONSE_STATUS, PASSED, SUCCEEDED, NOT, PROBABILITY],
+    &[VALUE, IS, CONTAINS, MATCHES, NUMBER, RESPONSE_STATUS, PASSED, SUCCEEDED, ALL, ANY, NOT, PROBABILITY],
+)
+.one_of(&CONDITIONED);
+
+pub(crate) static CONDITION_PART: Shape = shape(
+    "A part of a condition.",
+    &[VALUE, IS, CONTAINS, MATCHES, NUMBER, RESPONSE_STATUS, PASSED, SUCCEEDED, ALL, ANY, NOT],
 )
 .one_of(&CONDITIONED);
 
@@ -336,6 +344,8 @@ pub(crate) static CASE: Shape = shape(
         RESPONSE_STATUS,
         PASSED,
         SUCCEEDED,
+        ALL,
+        ANY,
         NOT,
         PROBABILITY,
     ],

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DISTRIBUTIONS, Key, Kind, STEP, Shape, THRESHOLD, WORKLOAD};
+use super::{CONDITION_PART, DISTRIBUTIONS, Key, Kind, STEP, Shape, THRESHOLD, WORKLOAD};
 use crate::Policy;
 
 /// A number as durations and rates have it.
@@ -25,6 +25,7 @@ pub fn schema() -> Value {
         "distribution": table(&DISTRIBUTIONS),
         "discipline": discipline(),
         "step": { "anyOf": [{ "type": "string" }, table(&STEP)] },
+        "condition": table(&CONDITION_PART),
         "thresholds": thresholds(),
     });
     schema
@@ -79,6 +80,7 @@ fn value(kind: &Kind) -> Value {
         Kind::Distribution => json!({ "$ref": "#/$defs/distribution" }),
         Kind::Discipline => json!({ "$ref": "#/$defs/discipline" }),
         Kind::Step => json!({ "$ref": "#/$defs/step" }),
+        Kind::Condition => json!({ "$ref": "#/$defs/condition" }),
         Kind::Thresholds => json!({ "$ref": "#/$defs/thresholds" }),
         Kind::Text | Kind::Template | Kind::File => json!({ "type": "string" }),
         Kind::Form(pattern) => json!({ "type": "string", "pattern": pattern }),

@@ -73,7 +73,7 @@ fn responses_decide_during_a_run() {
 #[test]
 fn conditions_are_written_as_they_are_read() {
     let workload = read(&steps(
-        "step = [{ request = \"a\", repeat = 4, while = { ok = true, probability = 0.25 }, on_failure = \"stop\" }, \
+        "step = [{ request = \"a\", repeat = 4, while = { all = [{ ok = true }, { any = [{ status = 200 }, { value = \"{{n}}\", number = \"1..2.5\" }], not = true }], probability = 0.25 }, on_failure = \"stop\" }, \
          { request = \"b\", if = { value = \"{{n}}\", matches = '^\\d', not = true, probability = 0.1 } }, \
          { request = \"c\", switch = [{ status = [200, \"3xx\"], next = \"a\", probability = 0.5 }, { check = \"good\", next = \"leave\" }, \
            { value = \"{{n}}\", number = \">= 3\", next = \"b\" }, { value = \"{{n}}\", contains = \"{{session}}\", next = \"b\" }] }]",
@@ -110,6 +110,22 @@ fn conditions_that_cannot_be_decided_are_errors() {
             "from 0 to 1",
         ),
         (
+            "step = [{ request = \"a\" }, { request = \"b\", if = { any = [{ ok = true }] } }, { request = \"c\" }]",
+            "combines at least two",
+        ),
+        (
+            "step = [{ request = \"a\" }, { request = \"b\", if = { all = [{ ok = true }, { ok = true, probability = 1 }] } }, { request = \"c\" }]",
+            "probability",
+        ),
+        (
+            "step = [{ request = \"a\" }, { request = \"b\", if = { all = [{ ok = true }, { check = \"god\" }] } }, { request = \"c\" }]",
+            "did you mean `good`",
+        ),
+        (
+            "step = [{ request = \"a\" }, { request = \"b\", if = { value = \"{{n}}\", number = \"> x\" } }, { request = \"c\" }]",
+            "is not a range of numbers",
+        ),
+        (
             "step = [{ request = \"a\", switch = [{ ok = true, next = \"d\" }] }, { request = \"b\" }, { request = \"c\" }]",
             "no step is named `d`",
         ),
@@ -129,4 +145,24 @@ fn a_value_may_be_missing_where_its_step_is_skipped() {
     let needs = steps(text).replace("get = \"/c\"", "get = \"/c?{{m}}\"").replace("name = \"n\"", "name = \"m\"");
     let message = Workload::parse(&needs, "w", &|_| Err(String::new())).unwrap_err().to_string();
     assert!(message.contains("reaches this request without it: b -> c"), "{message}");
+}
+
+#[test]
+fn ranges_of_numbers_are_decimal() {
+    use crate::condition::NumberRange;
+    let range = |text: &str| text.parse::<NumberRange>().unwrap();
+    for (text, inside, outside) in [
+        ("> 3.5", 3.6, 3.5),
+        (">= -1", -1.0, -1.5),
+        ("< 2", 1.9, 2.0),
+        ("<= 2", 2.0, 2.1),
+        ("= 3", 3.0, 3.1),
+        ("-2..2.5", 2.5, 2.6),
+    ] {
+        assert!(range(text).contains(inside) && !range(text).contains(outside), "{text}");
+        assert_eq!(range(&range(text).to_string()), range(text));
+    }
+    for text in ["", "x", "2..1", "< inf", "> nan"] {
+        assert!(text.parse::<NumberRange>().is_err(), "{text}");
+    }
 }

@@ -38,15 +38,23 @@ pub(super) fn of_block(keys: Pairs, block: &Block, conditions: &[Condition]) -> 
 }
 
 fn condition(held: flow::Condition, conditions: &[Condition]) -> Pairs {
-    let Condition { subject, negated } = &conditions[usize::from(held.number)];
+    let keys = examined(&conditions[usize::from(held.number)]);
+    keys.maybe(held.probability, |keys, probability| keys.raw("probability", written_number(probability)))
+}
+
+/// The keys of what a condition examines.
+fn examined(Condition { subject, negated }: &Condition) -> Pairs {
     let keys = Pairs::default();
+    let parts = |parts: &[Condition]| list(parts, |part| examined(part).table());
     let keys = match subject {
-        Subject::Value(value, wanted) => text_condition(keys.raw("value", template(value)), wanted, "number"),
+        Subject::Value(value, wanted) => text_condition(keys.raw("value", template(value)), wanted),
+        Subject::Number(value, range) => keys.raw("value", template(value)).text("number", range),
         Subject::Status(ranges) => keys.raw("status", list(ranges, |range| toml_text(statuses(*range)))),
         Subject::Check(name) => keys.text("check", name),
         Subject::Ok => keys.raw("ok", true),
         Subject::Weight(value) => keys.raw("value", template(value)),
+        Subject::All(all) => keys.raw("all", parts(all)),
+        Subject::Any(any) => keys.raw("any", parts(any)),
     };
-    let keys = keys.when(*negated, |keys| keys.raw("not", true));
-    keys.maybe(held.probability, |keys, probability| keys.raw("probability", written_number(probability)))
+    keys.when(*negated, |keys| keys.raw("not", true))
 }

@@ -236,20 +236,20 @@ fn tested(test: &Test) -> (&'static str, String, Pairs) {
                 TextCondition::Matches(pattern) => format!("matches {pattern}"),
                 TextCondition::Count(number) => format!("count {number}"),
             };
-            let pairs = text_condition(found, condition, "count");
+            let pairs = text_condition(found, condition);
             (kind, format!("{} {description}", searched(place)).trim().to_owned(), pairs)
         }
     }
 }
 
-/// Adds the condition for a text; `number` is the key of a range of numbers.
-pub(super) fn text_condition(keys: Pairs, condition: &TextCondition, number: &str) -> Pairs {
+/// Adds the condition for a text.
+pub(super) fn text_condition(keys: Pairs, condition: &TextCondition) -> Pairs {
     match condition {
         TextCondition::There => keys,
         TextCondition::Is(text) => keys.raw("is", template(text)),
         TextCondition::Contains(text) => keys.raw("contains", template(text)),
         TextCondition::Matches(pattern) => keys.text("matches", pattern),
-        TextCondition::Count(range) => keys.text(number, range),
+        TextCondition::Count(range) => keys.text("count", range),
     }
 }
 

@@ -5,7 +5,7 @@ use offered_events::note::RowKind;
 
 use super::{language_models, *};
 
-pub(super) const SAMPLES: [(&str, &str); 33] = [
+pub(super) const SAMPLES: [(&str, &str); 35] = [
     (
         "jtl-csv",
         "timeStamp,elapsed,label,responseCode,responseMessage,threadName,dataType,success,failureMessage,bytes,sentBytes,\
@@ -125,6 +125,14 @@ pub(super) const SAMPLES: [(&str, &str); 33] = [
     (
         "access-log",
         "h1 - - [14/Jul/2017:02:40:00 +0000] \"GET /a?x=1 HTTP/1.1\" 200 512\nh2 - bob [14/Jul/2017:04:40:01 +0200] \"GET /b\"c HTTP/1.1\" 404 - \"-\" \"Mozilla/5.0 (X11)\"\n",
+    ),
+    (
+        "tsung",
+        "#date;pid;id;http method;host;URL;HTTP status;size;duration;transaction;match;error;tag\n1500000000.25;<0.1.0>;1;get;h;/a?b=1;200;77;12.5;;;;\n1500000000.5;<0.2.0>;2;get;h;/c;404;0;3;buy;match;;shop\n",
+    ),
+    (
+        "siege",
+        "The server is now under siege...\n[Fri, 2017-07-14 02:40:00] HTTP/1.1 200     0.12 secs:    4003 bytes ==> GET  /a\nHTTP/1.1,404,  0.01,     15,/b,0,2017-07-14 02:40:01\n",
     ),
     ("aiperf", language_models::AIPERF),
     ("guidellm", language_models::GUIDELLM),
@@ -507,8 +515,12 @@ fn summaries_are_refused_with_a_fix() {
         ("This is ApacheBench, Version 2.3 <$Revision: 1903618 $>\n", "-g FILE"),
         (
             "** SIEGE 4.1.6\n** Preparing 5 concurrent users for battle.\nThe server is now under siege...\n",
-            "access log",
+            "timestamp = true",
         ),
+        ("HTTP/1.1 200     0.01 secs:     159 bytes ==> GET  /a\n", "timestamp = true"),
+        ("      Date & Time,  Trans,  Elap Time,  Data Trans,  Resp Time\n", "timestamp = true"),
+        ("# stats: dump at 1406213243\nstats: users 1 1\n", "dumptraffic=\"protocol\""),
+        ("NewClient:1406213243.1:<0.1.0>\nload:1\n", "dumptraffic=\"protocol\""),
         ("{\n  \"aggregate\": {\n    \"counters\": {\n", "beforeRequest"),
         ("{\"root_group\":{\"name\":\"\"},\"metrics\":{}}", "--out json"),
         ("     http_req_duration..............: avg=1.1ms\n", "--out json"),
