@@ -6,7 +6,7 @@ use offered_workload::Server;
 use offered_workload::policy::{Knowledge, Order, Policy};
 
 use super::service::Service;
-use super::{ClassMetrics, Finding, Pattern, SteadyState, is_insensitive, load_dependent, most_busy};
+use super::{ClassMetrics, Finding, Pattern, SteadyState, is_blind, is_insensitive, load_dependent, most_busy};
 use crate::error::{below_one, positive};
 use crate::open::gim1::Gim1;
 use crate::open::md1::Md1;
@@ -351,12 +351,11 @@ fn without_mean(model: String, rate: f64, load: f64) -> Finding {
 fn limited(rate: f64, capacity: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
     let m = server.servers();
     let loss = capacity == u64::from(m) && !matches!(server.discipline(), Policy::Ps(Some(_)));
-    let symmetric = matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(_));
     let busiest = most_busy(server);
     if is_insensitive(server) && !service.is_exponential() && !loss {
         return load_dependent::open(rate, &Pattern::Poisson(Batch::Single), server, service);
     }
-    if !(service.is_exponential() && symmetric || loss) {
+    if !(service.is_exponential() && is_blind(server) || loss) {
         return Ok(Finding::none(
             format!("M/G/{m}/{capacity}"),
             "limited capacity with this service distribution and discipline",
