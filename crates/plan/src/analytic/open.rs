@@ -59,7 +59,7 @@ fn infinite(rate: f64, pattern: &Pattern, service: &Service) -> Result<Finding, 
 fn in_batches(rate: f64, batch: Batch, server: &Server, service: &Service) -> Result<Finding, Error> {
     let load = positive("the rate", rate)? * service.mean() / f64::from(server.servers());
     // With a limited capacity there is a steady state at any load.
-    if is_plain(server) {
+    if server.capacity().is_none() {
         below_one(load)?;
     }
     let law = if service.is_exponential() { "M" } else { "G" };
