@@ -39,6 +39,13 @@ impl Chain {
         }
     }
 
+    fn source(&self) -> &'static str {
+        match self {
+            Self::Exponential => "Jackson 1963; Gordon and Newell 1967",
+            Self::Insensitive => "Cohen 1979; Kelly 1979",
+        }
+    }
+
     fn letter(&self, service: &Service) -> &'static str {
         if matches!(self, Self::Exponential) || service.is_exponential() { "M" } else { "G" }
     }
@@ -69,7 +76,7 @@ pub(super) fn open(rate: f64, pattern: &Pattern, server: &Server, service: &Serv
     }
     let known = SteadyState {
         rejected_share: capacity.map(|_| found.rejected_share),
-        ..known(&found, capacity, server, service)
+        ..known(&found, capacity, server, service, &chain)
     };
     let name = format!("M/{}/{}", chain.letter(service), ending(server));
     Ok(Finding::known(name, known, chain.assumption(&before)))
@@ -82,7 +89,7 @@ pub(super) fn partly_open(rate: f64, server: &Server, service: &Service) -> Resu
     // A station of a network with product form has the same number of requests as with Poisson arrivals.
     let found = solve(&server.total_rates(), None, service.mean(), rate)?;
     let before = "Poisson sessions; the think time and the distribution of session lengths do not matter";
-    Ok(Finding::known(name, known(&found, None, server, service), chain.assumption(before)))
+    Ok(Finding::known(name, known(&found, None, server, service, &chain), chain.assumption(before)))
 }
 
 /// N users with mean think time `think`, seconds.
@@ -111,7 +118,7 @@ pub(super) fn closed(
     );
     let known = SteadyState {
         rejected_share: capacity.map(|_| found.rejected_share),
-        ..known(&found, Some(capacity.unwrap_or(users)), server, service)
+        ..known(&found, Some(capacity.unwrap_or(users)), server, service, &chain)
     };
     Ok(Finding::known(name, known, chain.assumption(&before)))
 }
@@ -122,9 +129,9 @@ fn none(model: String, server: &Server) -> Finding {
 }
 
 /// The metrics of a station with at most `most` requests.
-fn known(found: &LoadDependent, most: Option<u64>, server: &Server, service: &Service) -> SteadyState {
+fn known(found: &LoadDependent, most: Option<u64>, server: &Server, service: &Service, chain: &Chain) -> SteadyState {
     let load = found.throughput * service.mean() / server.total_rates().lasting(most);
-    // Under processor sharing the mean response of a class is proportional to its service time.
+    // Where requests have classes, the chain is insensitive, and the mean response of a class is proportional to its service time.
     let stretch = found.response / service.mean();
     let classes = service.parts().into_iter().map(|(name, share, part)| ClassMetrics {
         name: name.to_owned(),
@@ -135,12 +142,6 @@ fn known(found: &LoadDependent, most: Option<u64>, server: &Server, service: &Se
     SteadyState {
         in_system: found.in_system,
         classes: classes.collect(),
-        ..SteadyState::at(
-            found.response,
-            found.throughput,
-            load,
-            "birth-death chain",
-            if is_insensitive(server) { "Cohen 1979; Kelly 1979" } else { "Jackson 1963; Gordon and Newell 1967" },
-        )
+        ..SteadyState::at(found.response, found.throughput, load, "birth-death chain", chain.source())
     }
 }
