@@ -2,10 +2,9 @@
 
 use offered_schedule::arrivals::Batch;
 use offered_workload::Server;
-use offered_workload::policy::Policy;
 
 use super::service::Service;
-use super::{ClassMetrics, Finding, Pattern, SteadyState, is_blind, is_insensitive};
+use super::{ClassMetrics, Finding, Pattern, SteadyState, is_blind, is_insensitive, most_busy};
 use crate::Error;
 use crate::closed::load_dependent as closed;
 use crate::open::load_dependent::{LoadDependent, solve};
@@ -21,10 +20,7 @@ enum Chain {
 /// Whether the number of requests at `server` is a birth-death chain.
 fn chain(server: &Server, service: &Service) -> Option<Chain> {
     // Every admitted request is served at once.
-    let is_loss = server.capacity().is_some_and(|capacity| {
-        let threads = if let Policy::Ps(Some(threads)) = server.discipline() { threads } else { u32::MAX };
-        server.rates().is_none() && capacity <= server.servers().min(threads)
-    });
+    let is_loss = server.rates().is_none() && server.capacity().is_some_and(|capacity| capacity <= most_busy(server));
     if is_insensitive(server) || is_loss {
         return Some(Chain::Insensitive);
     }

@@ -350,8 +350,8 @@ fn without_mean(model: String, rate: f64, load: f64) -> Finding {
 
 fn limited(rate: f64, capacity: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
     let m = server.servers();
-    let loss = capacity == u64::from(m) && !matches!(server.discipline(), Policy::Ps(Some(_)));
     let busiest = most_busy(server);
+    let loss = capacity == u64::from(m) && busiest == m;
     if is_insensitive(server) && !service.is_exponential() && !loss {
         return load_dependent::open(rate, &Pattern::Poisson(Batch::Single), server, service);
     }
