@@ -145,11 +145,37 @@ impl<R: FnMut(Event) -> ControlFlow<()>> SimulationObserver for EventObserver<'_
         let _ = (self.record)(event.clone());
     }
 
-    fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
-        (self.record)(event.clone())
+    fn ended(&mut self, launch: Launch, event: &Event, _: Nanos, after: After) -> ControlFlow<()> {
+        let visit = self.sessions.position(launch, after.ends_visit());
+        (self.record)(Event { visit, ..event.clone() })
     }
 
     fn unfinished(&mut self, now: Instant, launch: Launch, class: u16) {
         let _ = (self.record)(event(self.sessions, launch, class, (now, Outcome::Cut), After::TooLate));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_rejected_inside_a_network_have_their_visit() {
+        let text = "seed = 3\nduration = \"20s\"\n\
+                    arrivals.partly_open = { rate = \"40/s\", stay = 0.5, think.constant = \"20ms\" }\n\
+                    [[station]]\nname = \"web\"\nservice.exponential = \"5ms\"\n\
+                    [[station]]\nname = \"db\"\nservice.exponential = \"10ms\"\ncapacity = 1\n";
+        let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
+        let (recording, _) = simulated(&workload, "w.toml".to_owned()).unwrap();
+        let (mut rejected, mut without_visit) = (0, 0);
+        recording
+            .events
+            .each(|event| {
+                rejected += u32::from(event.outcome == Outcome::Refused);
+                without_visit += u32::from(event.visit.is_none());
+            })
+            .unwrap();
+        assert!(rejected > 100, "{rejected}");
+        assert_eq!(without_visit, 0);
     }
 }

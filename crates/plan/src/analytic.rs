@@ -133,7 +133,7 @@ pub struct Analysis {
 /// The largest number of busy servers: a pool of threads keeps no more of them busy than it has threads.
 fn most_busy(server: &Server) -> u32 {
     match server.discipline() {
-        Policy::Ps(Some(threads)) => server.servers().min(threads),
+        Policy::Ps(Some(threads)) | Policy::PsByClass(threads) => server.servers().min(threads),
         _ => server.servers(),
     }
 }

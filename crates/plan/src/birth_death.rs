@@ -17,6 +17,15 @@ pub(crate) fn stationary(last: usize, up: impl Fn(usize) -> f64, down: impl Fn(u
     p.into_iter().map(|p| p / total).collect()
 }
 
+/// Logarithms of the weights of n = 0..=last, where weight n is weight n-1 times `ratio(n)`.
+pub(crate) fn logarithms(last: u64, ratio: impl Fn(u64) -> f64) -> Vec<f64> {
+    let next = |sum: &mut f64, n: u64| {
+        *sum += libm::log(ratio(n));
+        Some(*sum)
+    };
+    [0.0].into_iter().chain((1..=last).scan(0.0, next)).collect()
+}
+
 /// P(n) from the logarithms of weights, which may have several modes.
 pub(crate) fn normalised(logarithms: &[f64]) -> Vec<f64> {
     let largest = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -233,6 +233,13 @@ fn workloads_are_solved_or_refused_with_the_reason() {
     };
     let (any, known) = (engset("service.constant = \"300ms\""), engset("service.exponential = \"300ms\""));
     near(any.rejected_share.unwrap(), known.rejected_share.unwrap());
+    // A pool of one thread makes a request wait, so that the distribution matters.
+    for arrivals in ["closed = { users = 9, think.exponential = \"1s\" }", "open.rate = \"9/s\""] {
+        let pool = solve(&format!(
+            "arrivals.{arrivals}\n[server]\nservers = 2\ncapacity = 2\ndiscipline = \"ps:1:priority\"\nservice.constant = \"300ms\"\n"
+        ));
+        assert!(pool.unwrap().steady_state.is_none(), "{arrivals}");
+    }
     // A load of half the rate that lasts, by the number of users.
     let workload = Workload::parse(
         "duration = \"10s\"\narrivals.closed = { users = 30, think.exponential = \"1s\" }\n[server]\ndiscipline = \"ps\"\nservice.constant = \"20ms\"\nrates = { contention = 0.05, coherency = 0.01 }",

@@ -148,11 +148,12 @@ fn service_without_a_closed_transform_is_integrated() {
 /// A workload is solved by class, in batches, with constant gaps; an approximation is marked as one.
 #[test]
 fn workloads_get_these_answers() {
-    let solve = |text: &str| {
+    let analyse = |text: &str| {
         let text = format!("duration = \"1s\"\n{text}\n");
         let workload = offered_workload::Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
-        analytic::analyse(&workload, None).unwrap()
+        analytic::analyse(&workload, None)
     };
+    let solve = |text: &str| analyse(text).unwrap();
     let server = "server = { discipline = \"fcfs\", service = { exponential = \"10ms\" } }";
     let constant = solve(&format!("arrivals.open = {{ rate = \"80/s\", process = \"constant\" }}\n{server}"));
     assert_eq!(constant.model, "GI/M/1");
@@ -170,6 +171,11 @@ fn workloads_get_these_answers() {
         "arrivals.open = { rate = \"1000/s\", batch = 4 }\nserver = { discipline = \"fcfs\", capacity = 8, service = { exponential = \"10ms\" } }",
     );
     assert!(limited.steady_state.is_none());
+    // Under PS the queue grows without end.
+    let overload = analyse(
+        "arrivals.open = { rate = \"1000/s\", batch = 4 }\nserver = { discipline = \"ps\", service = { exponential = \"10ms\" } }",
+    );
+    assert!(matches!(overload, Err(crate::Error::Overload { .. })), "{overload:?}");
     let several = solve(
         "arrivals.open.rate = \"150/s\"\nserver = { servers = 2, discipline = \"fcfs\", service = { erlang = { mean = \"10ms\", stages = 2 } } }",
     );

@@ -258,7 +258,7 @@ impl<'a> Attempts<'a> {
             sink.attempt(event);
         }
         let mut stops = false;
-        for mut event in ended {
+        for event in ended {
             let Some((launch, size)) = self.open.remove(&event.session) else { continue };
             let done = event.done.unwrap_or(event.intended);
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
@@ -274,8 +274,7 @@ impl<'a> Attempts<'a> {
             } else {
                 agenda.completed(launch, done + pause)
             };
-            event.visit = self.workload.sessions().position(launch, after.ends_visit());
-            stops |= sink.ended(&event, size, after).is_break();
+            stops |= sink.ended(launch, &event, size, after).is_break();
         }
         stops
     }

@@ -306,11 +306,9 @@ impl<D: Discipline> SimulatedServer<D> {
     }
 }
 
-/// The request of this event and its job, with this demand.
-pub(crate) fn request_of(event: &Event, size: Nanos) -> (Launch, Job) {
-    let Event { intended, session, step, label, .. } = *event;
-    let launch = Launch { intended, session, step, place: 0, visit: Visit::default() };
-    (launch, Job { id: 0, class: label, size, arrived: intended, tokens: JobTokens::of_event(event) })
+/// The job of the request of this event, with this demand.
+pub(crate) fn job_of(event: &Event, size: Nanos) -> Job {
+    Job { id: 0, class: event.label, size, arrived: event.intended, tokens: JobTokens::of_event(event) }
 }
 
 /// Observes a simulation. Instants never decrease from call to call.
@@ -327,11 +325,11 @@ pub trait SimulationObserver {
         let _ = event;
     }
     /// In such a workload, instead of `rejected` and `completed`: a request with this demand ended. [`ControlFlow::Break`] as there. In any
-    /// workload: a request was rejected after it had entered the system.
-    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
-        let (launch, job) = request_of(event, size);
+    /// workload: a request was rejected after it had entered the system. The `visit` of the event is not set; it follows from `launch` and
+    /// `after`.
+    fn ended(&mut self, launch: Launch, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
         match (event.outcome, event.done) {
-            (Outcome::Ok, Some(done)) => self.completed(done, launch, &job, after),
+            (Outcome::Ok, Some(done)) => self.completed(done, launch, &job_of(event, size), after),
             _ => {
                 self.rejected(launch, event.label, after);
                 ControlFlow::Continue(())
@@ -362,8 +360,8 @@ fn rejected<D: Discipline, S: SimulationObserver>(
     while let Some(job) = server.discipline.rejected() {
         let launch = server.dismiss(&job);
         let after = agenda.completed(launch, now);
-        let event = event(launch, job.class, launch.intended);
-        let next = sink.ended(&Event { done: Some(now), outcome: Outcome::Refused, ..event }, job.size, after);
+        let event = Event { done: Some(now), outcome: Outcome::Refused, ..event(launch, job.class, launch.intended) };
+        let next = sink.ended(launch, &event, job.size, after);
         flow = if next.is_break() { next } else { flow };
     }
     flow

@@ -60,11 +60,11 @@ pub fn at_load(
     progress: &mut dyn FnMut(LoadTrial),
 ) -> Result<Workload, Error> {
     let at = at_any_load(workload, load, tolerance, progress)?;
-    let admits_all = ModelledServer::new(workload, &ServiceDemands::new(workload)?)?.admits_all();
-    match workload.sessions() {
-        Sessions::Open(_) | Sessions::PartlyOpen { .. } if load >= 1.0 && admits_all => Err(Error::Unstable { load }),
-        _ => Ok(at),
+    let is_open = matches!(workload.sessions(), Sessions::Open(_) | Sessions::PartlyOpen { .. });
+    if load >= 1.0 && is_open && ModelledServer::new(workload, &ServiceDemands::new(workload)?)?.admits_all() {
+        return Err(Error::Unstable { load });
     }
+    Ok(at)
 }
 
 /// The same, also at a load of 1 or more in an open system, where the queue grows without end.

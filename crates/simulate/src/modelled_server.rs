@@ -83,6 +83,11 @@ impl ModelledServer {
         self.capacity.is_none() && !self.regions.iter().any(|region| region.rejects)
     }
 
+    /// Whether requests are rejected that are inside the system already.
+    pub(crate) fn rejects_inside(&self) -> bool {
+        self.regions.iter().any(|region| region.rejects && region.stations.len() < self.tour.len())
+    }
+
     /// Builds the discipline, empty, and passes it to `visitor` with its concrete type.
     ///
     /// # Errors

@@ -55,9 +55,9 @@ impl SimulationObserver for Observers<'_> {
         }
     }
 
-    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
-        let one = self.statistics.as_mut().map(|statistics| statistics.ended(event, size, after));
-        let other = self.other.as_mut().map(|other| other.ended(event, size, after));
+    fn ended(&mut self, launch: Launch, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
+        let one = self.statistics.as_mut().map(|statistics| statistics.ended(launch, event, size, after));
+        let other = self.other.as_mut().map(|other| other.ended(launch, event, size, after));
         either(one, other)
     }
 

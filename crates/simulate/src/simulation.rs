@@ -46,8 +46,8 @@ pub fn simulate(
     let (mut summary, ages, attempts) = modelled.build(run)??;
     let mean_interval = MeanInterval::of(workload, &modelled, &demands, summary.jobs);
     // A sample's warnings are judged by its own figures.
-    let little = if modelled.capacity().is_none() && !modelled.admits_all() {
-        // Requests that are rejected inside the system are in it, and have no response.
+    let little = if modelled.rejects_inside() {
+        // These requests are in the system, and have no response.
         1.0
     } else {
         summary.littles_law_response.value / summary.response.mean.value

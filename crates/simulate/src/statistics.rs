@@ -22,7 +22,7 @@ use offered_stats::percentile::{self, BatchedValues, PercentileInterval};
 use offered_stats::steady_state::{Estimate, effective_sample_size, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
-use crate::drive::{SimulationObserver, request_of};
+use crate::drive::{SimulationObserver, job_of};
 use batches::{Batch, Batches, Pair, TimeIntegrals, Tokens};
 use offered_workload::Goodput;
 use tally::Tally;
@@ -531,11 +531,10 @@ impl SimulationObserver for Statistics {
         if self.completed >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn ended(&mut self, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
-        let (launch, job) = request_of(event, size);
+    fn ended(&mut self, launch: Launch, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
         let done = event.done.unwrap_or(launch.intended);
         match event.outcome {
-            Outcome::Ok => self.completed(done, launch, &job, after),
+            Outcome::Ok => self.completed(done, launch, &job_of(event, size), after),
             _ => self.failed(done, launch, after),
         }
     }

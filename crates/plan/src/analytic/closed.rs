@@ -58,8 +58,8 @@ pub(super) fn solve(
         };
         return Ok(Finding::known(name, known, assumption));
     }
-    // Limited processor sharing may leave some of several servers idle.
-    if think == 0.0 && (m == 1 || !matches!(discipline, Policy::Ps(_))) {
+    // A pool of fewer threads leaves some of the servers idle.
+    if think == 0.0 && most_busy(server) == m {
         return Ok(never_idle(model, users, m, mean));
     }
     if !exponential_think {

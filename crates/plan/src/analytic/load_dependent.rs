@@ -2,10 +2,9 @@
 
 use offered_schedule::arrivals::Batch;
 use offered_workload::Server;
-use offered_workload::policy::Policy;
 
 use super::service::Service;
-use super::{ClassMetrics, Finding, Pattern, SteadyState, is_blind, is_insensitive};
+use super::{ClassMetrics, Finding, Pattern, SteadyState, is_blind, is_insensitive, most_busy};
 use crate::Error;
 use crate::closed::load_dependent as closed;
 use crate::open::load_dependent::{LoadDependent, solve};
@@ -21,10 +20,7 @@ enum Chain {
 /// Whether the number of requests at `server` is a birth-death chain.
 fn chain(server: &Server, service: &Service) -> Option<Chain> {
     // Every admitted request is served at once.
-    let is_loss = server.capacity().is_some_and(|capacity| {
-        let threads = if let Policy::Ps(Some(threads)) = server.discipline() { threads } else { u32::MAX };
-        server.rates().is_none() && capacity <= server.servers().min(threads)
-    });
+    let is_loss = server.rates().is_none() && server.capacity().is_some_and(|capacity| capacity <= most_busy(server));
     if is_insensitive(server) || is_loss {
         return Some(Chain::Insensitive);
     }
@@ -36,6 +32,13 @@ impl Chain {
         match self {
             Self::Exponential => format!("{before}, exponential service"),
             Self::Insensitive => format!("{before}; only the mean service time matters"),
+        }
+    }
+
+    fn source(&self) -> &'static str {
+        match self {
+            Self::Exponential => "Jackson 1963; Gordon and Newell 1967",
+            Self::Insensitive => "Cohen 1979; Kelly 1979",
         }
     }
 
@@ -69,7 +72,7 @@ pub(super) fn open(rate: f64, pattern: &Pattern, server: &Server, service: &Serv
     }
     let known = SteadyState {
         rejected_share: capacity.map(|_| found.rejected_share),
-        ..known(&found, capacity, server, service)
+        ..known(&found, capacity, server, service, &chain)
     };
     let name = format!("M/{}/{}", chain.letter(service), ending(server));
     Ok(Finding::known(name, known, chain.assumption(&before)))
@@ -82,7 +85,7 @@ pub(super) fn partly_open(rate: f64, server: &Server, service: &Service) -> Resu
     // A station of a network with product form has the same number of requests as with Poisson arrivals.
     let found = solve(&server.total_rates(), None, service.mean(), rate)?;
     let before = "Poisson sessions; the think time and the distribution of session lengths do not matter";
-    Ok(Finding::known(name, known(&found, None, server, service), chain.assumption(before)))
+    Ok(Finding::known(name, known(&found, None, server, service, &chain), chain.assumption(before)))
 }
 
 /// N users with mean think time `think`, seconds.
@@ -111,7 +114,7 @@ pub(super) fn closed(
     );
     let known = SteadyState {
         rejected_share: capacity.map(|_| found.rejected_share),
-        ..known(&found, Some(capacity.unwrap_or(users)), server, service)
+        ..known(&found, Some(capacity.unwrap_or(users)), server, service, &chain)
     };
     Ok(Finding::known(name, known, chain.assumption(&before)))
 }
@@ -122,9 +125,9 @@ fn none(model: String, server: &Server) -> Finding {
 }
 
 /// The metrics of a station with at most `most` requests.
-fn known(found: &LoadDependent, most: Option<u64>, server: &Server, service: &Service) -> SteadyState {
+fn known(found: &LoadDependent, most: Option<u64>, server: &Server, service: &Service, chain: &Chain) -> SteadyState {
     let load = found.throughput * service.mean() / server.total_rates().lasting(most);
-    // Under processor sharing the mean response of a class is proportional to its service time.
+    // Where requests have classes, the chain is insensitive, and the mean response of a class is proportional to its service time.
     let stretch = found.response / service.mean();
     let classes = service.parts().into_iter().map(|(name, share, part)| ClassMetrics {
         name: name.to_owned(),
@@ -135,12 +138,6 @@ fn known(found: &LoadDependent, most: Option<u64>, server: &Server, service: &Se
     SteadyState {
         in_system: found.in_system,
         classes: classes.collect(),
-        ..SteadyState::at(
-            found.response,
-            found.throughput,
-            load,
-            "birth-death chain",
-            if is_insensitive(server) { "Cohen 1979; Kelly 1979" } else { "Jackson 1963; Gordon and Newell 1967" },
-        )
+        ..SteadyState::at(found.response, found.throughput, load, "birth-death chain", chain.source())
     }
 }

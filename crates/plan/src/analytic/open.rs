@@ -6,7 +6,7 @@ use offered_workload::Server;
 use offered_workload::policy::{Knowledge, Order, Policy};
 
 use super::service::Service;
-use super::{ClassMetrics, Finding, Pattern, SteadyState, is_insensitive, load_dependent, most_busy};
+use super::{ClassMetrics, Finding, Pattern, SteadyState, is_blind, is_insensitive, load_dependent, most_busy};
 use crate::error::{below_one, positive};
 use crate::open::gim1::Gim1;
 use crate::open::md1::Md1;
@@ -59,7 +59,7 @@ fn infinite(rate: f64, pattern: &Pattern, service: &Service) -> Result<Finding, 
 fn in_batches(rate: f64, batch: Batch, server: &Server, service: &Service) -> Result<Finding, Error> {
     let load = positive("the rate", rate)? * service.mean() / f64::from(server.servers());
     // With a limited capacity there is a steady state at any load.
-    if is_plain(server) {
+    if server.capacity().is_none() {
         below_one(load)?;
     }
     let law = if service.is_exponential() { "M" } else { "G" };
@@ -350,13 +350,12 @@ fn without_mean(model: String, rate: f64, load: f64) -> Finding {
 
 fn limited(rate: f64, capacity: u64, server: &Server, service: &Service) -> Result<Finding, Error> {
     let m = server.servers();
-    let loss = capacity == u64::from(m) && !matches!(server.discipline(), Policy::Ps(Some(_)));
-    let symmetric = matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { .. } | Policy::Ps(_));
     let busiest = most_busy(server);
+    let loss = capacity == u64::from(m) && busiest == m;
     if is_insensitive(server) && !service.is_exponential() && !loss {
         return load_dependent::open(rate, &Pattern::Poisson(Batch::Single), server, service);
     }
-    if !(service.is_exponential() && symmetric || loss) {
+    if !(service.is_exponential() && is_blind(server) || loss) {
         return Ok(Finding::none(
             format!("M/G/{m}/{capacity}"),
             "limited capacity with this service distribution and discipline",

@@ -49,7 +49,7 @@ struct FlowEquivalent {
 /// A station as the solvers take it, and whether its service is exponential.
 pub(super) type Node = (Station, bool);
 
-/// Solves a network of stations with product form in regions; `exponential_think` is only needed where requests of users are rejected.
+/// Solves a network of stations with product form in regions. Think times must be exponential only where requests of users are rejected.
 pub(super) fn solve(system: System, name: &str, nodes: &[Node], regions: &[Region]) -> Result<Finding, Error> {
     let is_whole = |region: &&Region| region.stations.len() == nodes.len();
     let rejecting: Vec<&Region> = regions.iter().filter(|region| region.when_full == WhenFull::Reject).collect();

@@ -10,7 +10,7 @@
 use offered_workload::Rates;
 
 use crate::Error;
-use crate::birth_death::normalised;
+use crate::birth_death::{logarithms, normalised};
 use crate::error::{not_negative, positive, some};
 use crate::occupancy::Occupancy;
 use crate::open::load_dependent::{LoadDependent, MAX_STATES, too_large};
@@ -42,13 +42,7 @@ pub fn solve(
                 "users without think time send a rejected request again at once, without end; add a think time".into(),
             ));
         }
-        (false, _) => {
-            let next = |sum: &mut f64, n: u64| {
-                *sum += libm::log((users - n + 1) as f64 * service / (think * rates.at(n)));
-                Some(*sum)
-            };
-            normalised(&[0.0].into_iter().chain((1..=last).scan(0.0, next)).collect::<Vec<_>>())
-        }
+        (false, _) => normalised(&logarithms(last, |n| (users - n + 1) as f64 * service / (think * rates.at(n)))),
     };
     let rejected = if last < users { (users - last) as f64 / think * p[last as usize] } else { 0.0 };
     let occupancy = Occupancy::of(p);

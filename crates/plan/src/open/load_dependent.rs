@@ -8,7 +8,7 @@
 use offered_workload::Rates;
 
 use crate::Error;
-use crate::birth_death::normalised;
+use crate::birth_death::{logarithms, normalised};
 use crate::error::{below_one, positive};
 use crate::occupancy::Occupancy;
 
@@ -54,16 +54,7 @@ fn limited(rates: &Rates, capacity: u64, work: f64) -> Result<Occupancy, Error> 
     if capacity > MAX_STATES {
         return Err(too_large("a capacity", capacity));
     }
-    Ok(Occupancy::of(normalised(&logarithms(rates, capacity, work))))
-}
-
-/// Logarithms of the weights of 0 to `last` requests.
-fn logarithms(rates: &Rates, last: u64, work: f64) -> Vec<f64> {
-    let next = |sum: &mut f64, n: u64| {
-        *sum += libm::log(work / rates.at(n));
-        Some(*sum)
-    };
-    [0.0].into_iter().chain((1..=last).scan(0.0, next)).collect()
+    Ok(Occupancy::of(normalised(&logarithms(capacity, |n| work / rates.at(n)))))
 }
 
 fn unlimited(rates: &Rates, work: f64) -> Result<Occupancy, Error> {
@@ -77,7 +68,7 @@ fn unlimited(rates: &Rates, work: f64) -> Result<Occupancy, Error> {
     if constant > MAX_STATES {
         return Err(too_large("a table of rates for", constant));
     }
-    let mut logarithms = logarithms(rates, constant, work);
+    let mut logarithms = logarithms(constant, |n| work / rates.at(n));
     // All weights from the last on, together.
     if let Some(last) = logarithms.last_mut() {
         *last -= libm::log1p(-load);

@@ -34,7 +34,8 @@ impl SimulationObserver for Events {
         self.attempts.push(event.clone());
     }
 
-    fn ended(&mut self, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
+    fn ended(&mut self, launch: Launch, event: &Event, _: Nanos, _: After) -> ControlFlow<()> {
+        assert_eq!((launch.session, launch.step, launch.intended), (event.session, event.step, event.intended));
         self.requests.push(event.clone());
         ControlFlow::Continue(())
     }

@@ -29,8 +29,8 @@ pub struct LoadDependent {
 }
 
 impl LoadDependent {
-    /// `inner` keeps `servers` servers busy if it has that number of jobs, of which at most `rates.constant_from()` matter if it serves no more
-    /// at once.
+    /// `inner` keeps min(n, `servers`) servers busy with n jobs. If it serves a limited number of jobs at once (`ps:N`), `rates` must be constant
+    /// from that number on ([`Rates::up_to`]).
     pub fn new(inner: Box<dyn Discipline + Send>, servers: u32, rates: Rates) -> Self {
         Self {
             inner,

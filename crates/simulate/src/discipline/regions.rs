@@ -84,11 +84,11 @@ impl Regions {
 
     /// Gives up the places in regions that do not contain the station `next`; `None`: all places.
     pub(super) fn leave(&mut self, held: &mut Held, next: Option<usize>) {
-        let before = self.around(held.station)[..held.count].to_vec();
         let next = next.unwrap_or(usize::MAX);
+        let before = &self.around(held.station)[..held.count];
         let common = before.iter().zip(self.around(next)).take_while(|(one, other)| one == other).count();
-        for region in &before[common..] {
-            self.regions[*region].inside -= 1;
+        for number in common..held.count {
+            self.regions[self.of_station[held.station][number]].inside -= 1;
         }
         *held = Held { station: next, count: common };
     }
