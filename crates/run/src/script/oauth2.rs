@@ -17,9 +17,9 @@ use super::value::{MissingValue, Text, Values};
 use super::{Credentials, RequestContext, Script, SessionState};
 use crate::message::{OWN_HEADERS, OutgoingRequest, Response};
 
-/// A token is renewed when a tenth of its lifetime is left, but not earlier than this before its end.
+/// A token is renewed when a tenth of its lifetime is left, at most this time before its end.
 const MAX_RENEWAL_TIME: Nanos = Nanos::from_secs(30);
-/// A token that is said to live longer than this, in seconds (30 years), lives this long.
+/// Longer lifetimes, in seconds, count as this one (30 years).
 const MAX_LIFETIME_S: f64 = 1e9;
 /// Maximum number of stored bytes of the response to a token request.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
@@ -123,7 +123,7 @@ impl Tokens {
         with(of_session.get_mut(&key.request).expect("just inserted"))
     }
 
-    /// Calls `with` with the entry of `key`, whose token request has ended.
+    /// Calls `with` with the entry of `key` after its token request has ended.
     fn end_request(&self, key: &TokenKey, with: impl FnOnce(&mut Entry)) {
         self.with(key, with);
         self.ended_requests.fetch_add(1, Ordering::Release);
@@ -313,7 +313,7 @@ impl Script {
     /// Takes the token in the response to a token request.
     ///
     /// # Errors
-    /// The response has none.
+    /// The response contains no token.
     pub(crate) fn take_token(&self, key: &TokenKey, status: u16, reply: &Response, now: Instant) -> Result<(), String> {
         let token = token(status, &Self::decoded_body(reply), now)?;
         self.tokens.end_request(key, |entry| {

@@ -31,7 +31,7 @@ use crate::script::{Received, Rejection, RequestContext, Script, SessionState};
 /// Maximum time for evaluating one response on the sending thread, which sends nothing meanwhile. A response that needs
 /// more is evaluated anew beside it.
 const QUICK_EVALUATION: Nanos = Nanos::from_millis(5);
-/// While evaluations are outstanding, or tokens that other requests have requested, results are polled this often.
+/// While evaluations or token requests of other sessions are outstanding, their results are polled this often.
 const RESULT_INTERVAL: Nanos = Nanos::from_millis(1);
 /// How long the end of a run waits for outstanding evaluations, in all.
 const LAST_RESULTS_TIMEOUT: Nanos = Nanos::from_secs(1);

@@ -39,7 +39,7 @@ impl Waiting {
         self.deadline = self.deadline.min(deadline);
     }
 
-    /// The waiting requests, if one of them may go on at `now`. Those that do not are to be added again.
+    /// The waiting requests, if the wait of one may be over at `now`. The caller adds those that still wait again.
     fn take_due(&mut self, now: Instant, ended_token_requests: u64) -> Vec<(u64, Instant)> {
         if now < self.deadline && ended_token_requests == self.ended_token_requests {
             return Vec::new();
@@ -57,7 +57,7 @@ impl Waiting {
     }
 }
 
-/// Whose response has the token.
+/// Which response has the token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TokenSource {
     /// The response to a request of this page, by the grant of the workload.
@@ -69,7 +69,7 @@ enum TokenSource {
 }
 
 impl SignIn {
-    /// The exchange for `access`, and what it is for. `None`: the request has what it needs.
+    /// The first exchange that `access` requires, and the token that it is for. `None`: it requires none.
     fn of(access: Access, again: Option<Arc<OutgoingRequest>>) -> Option<(OutgoingRequest, Self)> {
         match access {
             Access::Ready => None,
@@ -223,7 +223,7 @@ impl<C: ProtocolClient> Scripted<C> {
         }
     }
 
-    /// Sends the requests that waited for a token which is there now, and ends those whose token request failed or that waited too long.
+    /// Sends the waiting requests that have their token now. Ends those without one: the token request failed, or they waited too long.
     pub(super) fn resume_waiting(&mut self, events: &mut Vec<Event>) {
         if self.waiting.is_empty() {
             return;
@@ -255,7 +255,7 @@ impl<C: ProtocolClient> Scripted<C> {
         }
     }
 
-    /// The token of `session` is there, or there is none: sends its request, or ends it.
+    /// The wait of `session` for a token is over: sends its request, or ends it if there is no token.
     fn after_token(
         &mut self,
         session: u64,
