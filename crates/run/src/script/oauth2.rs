@@ -103,7 +103,7 @@ struct Entry {
 struct Token {
     access: Box<str>,
     refresh: Option<Box<str>>,
-    /// From when on the next request renews it.
+    /// From when on the next request renews it; not after its end.
     renewal: Instant,
     end: Instant,
 }
@@ -186,27 +186,22 @@ impl Script {
             return Ok(Access::Ready);
         };
         let key = self.token_key(oauth2, label, context, state)?;
-        let (refresh, failures) = {
-            let decide = |entry: &mut Entry| {
-                let token = entry.token.as_ref();
-                let is_valid = token.is_some_and(|token| now < token.end);
-                if is_valid && (entry.is_requested || token.is_some_and(|token| now < token.renewal)) {
-                    return None;
-                }
-                if entry.is_requested {
-                    return Some((None, Some(entry.failures)));
-                }
-                entry.is_requested = true;
-                Some((token.and_then(|token| token.refresh.clone()), None))
-            };
-            match self.tokens.with(&key, decide) {
-                None => return Ok(Access::Ready),
-                Some(found) => found,
+        let found = self.tokens.with(&key, |entry| {
+            // A token that another request renews is used to its end.
+            let until = |token: &Token| if entry.is_requested { token.end } else { token.renewal };
+            if entry.token.as_ref().is_some_and(|token| now < until(token)) {
+                return Err(Access::Ready);
             }
+            if entry.is_requested {
+                return Err(Access::Wait(key.clone(), entry.failures));
+            }
+            entry.is_requested = true;
+            Ok(entry.token.as_ref().and_then(|token| token.refresh.clone()))
+        });
+        let refresh = match found {
+            Ok(refresh) => refresh,
+            Err(access) => return Ok(access),
         };
-        if let Some(failures) = failures {
-            return Ok(Access::Wait(key, failures));
-        }
         let request = self.token_request(oauth2, refresh.as_deref(), label, context, state);
         let outgoing = request.inspect_err(|_| self.tokens.with(&key, |entry| entry.is_requested = false))?;
         Ok(Access::Request(Box::new(TokenRequest { key, outgoing, is_refresh: refresh.is_some() })))
