@@ -19,7 +19,7 @@ use self::evaluator::{Evaluation, Evaluator};
 use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
 use self::outcome::{fail_check, judge, merge_exchanges, missing_value_event, outcome_with_objects};
-use self::sign_in::{SignIn, Waiting};
+use self::sign_in::{SignIn, WaitingRequests};
 use super::deadlines::Deadlines;
 use super::protocol_client::{Completion, ProtocolClient};
 use super::{Client, Transport, new_event};
@@ -62,7 +62,7 @@ pub(crate) struct Scripted<C> {
     completions: Vec<Completion>,
     /// Started with the first response that takes long to evaluate.
     evaluator: Option<Evaluator>,
-    waiting: Waiting,
+    waiting: WaitingRequests,
 }
 
 /// A request in flight, with its objects.
@@ -127,7 +127,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let (visits, contexts) = (HashMap::new(), HashMap::new());
         let (session_states, pages) = (HashMap::new(), HashMap::new());
         let (sent, completions) = (Deadlines::new(Nanos::ZERO), Vec::new());
-        let (evaluator, waiting) = (None, Waiting::default());
+        let (evaluator, waiting) = (None, WaitingRequests::default());
         Self {
             client,
             script,

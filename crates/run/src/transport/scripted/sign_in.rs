@@ -24,7 +24,7 @@ pub(super) struct SignIn {
 
 /// The requests that wait for a token for which another request has sent the token request.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingRequests {
     /// The session of each, and its deadline.
     requests: Vec<(u64, Instant)>,
     /// Not later than the first of these deadlines.
@@ -33,7 +33,7 @@ pub(super) struct Waiting {
     ended_token_requests: u64,
 }
 
-impl Waiting {
+impl WaitingRequests {
     fn push(&mut self, session: u64, deadline: Instant) {
         self.requests.push((session, deadline));
         self.deadline = self.deadline.min(deadline);
