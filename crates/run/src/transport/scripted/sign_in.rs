@@ -124,7 +124,11 @@ impl<C: ProtocolClient> Scripted<C> {
         let Some(SignIn { key, source, again }) = page.sign_in.clone() else { return };
         let (outgoing, now) = (page.outgoing.clone(), self.client.now());
         let Event { outcome, status, .. } = page.request;
-        let had_no_connection = matches!(page.request.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
+        // After a request that was refused, the outcome of a token request that was not sent is merged into `reset`; the reason stays.
+        let had_no_connection = matches!(
+            page.request.error,
+            Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_) | Reason::Connections(_) | Reason::Streams(_))
+        );
         if had_no_connection || matches!(outcome, Outcome::Unsent | Outcome::Refused | Outcome::Dns | Outcome::Tls) {
             page.token_requests -= 1;
             page.request.token_requests = page.token_requests;
