@@ -61,7 +61,7 @@ impl Plan {
             let url: Url = url.parse()?;
             let origin = url.origin();
             if !targets.iter().chain([&self.target]).any(|known| known.url().has_origin(&origin)) {
-                targets.push(Target::new(origin.parse()?).named(&url.host()));
+                targets.push(Target::new(origin.parse()?).with_name(url.host()));
             }
         }
         Ok(targets)

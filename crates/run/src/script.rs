@@ -33,11 +33,12 @@ pub(crate) use value::MissingValue;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Event, RunId};
 use offered_io::unix_now;
 use offered_workload::Template;
 use offered_workload::catalogue::OneOf;
+use offered_workload::retry::TimeLimits;
 use offered_workload::script::{Auth, Objects, OnFailure, Per, Source, Variable};
 use offered_workload::template::Function;
 use offered_workload::{Call, Target, Workload};
@@ -69,6 +70,8 @@ pub(crate) struct Script {
     tokens: Tokens,
     /// Whether sessions have access tokens of their own.
     has_session_tokens: bool,
+    /// The time limits of requests that have their own.
+    limits: Option<TimeLimits>,
 }
 
 /// One request of the script.
@@ -81,6 +84,8 @@ struct ScriptedRequest {
     is_socket: bool,
     /// Maximum number of consecutive redirects to follow.
     redirects: u32,
+    /// Timeout of an attempt.
+    timeout: Nanos,
     method: String,
     path: Path,
     headers: Vec<(String, Text)>,
@@ -148,6 +153,7 @@ impl ScriptedRequest {
             target: request.target(),
             is_socket: matches!(request.call(), Call::WebSocket(_)),
             redirects: request.redirects_to(target),
+            timeout: request.attempts().timeout.unwrap_or(target.response_timeout()),
             method: request.method().to_owned(),
             path: match request.one_of() {
                 Some(one_of) => Path::OneOf(one_of.clone()),
@@ -317,12 +323,19 @@ impl Script {
             requests,
             origins: Origins::new(workload),
             tokens: Tokens::default(),
+            limits: workload.time_limits(),
         })
     }
 
     /// Sets the ID of the run.
     pub(crate) fn in_run(&mut self, run: RunId) {
         self.values.in_run(run);
+    }
+
+    /// When the exchange of `event`, sent at `sent`, is out of time, or its user gives up.
+    pub(crate) fn deadline(&self, event: &Event, sent: Instant) -> Instant {
+        let timeout = self.requests[usize::from(event.label)].timeout;
+        self.limits.as_ref().map_or(sent + timeout, |limits| limits.deadline(event, sent, timeout))
     }
 
     /// Whether some request has a header [`trace_context`](Self::trace_context).

@@ -277,35 +277,7 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
             return Place::Variables.wrong(format!("a second variable named `{name}`; give each its own name"));
         }
         if let Source::Conversation(user) = &variable.source {
-            let named = variables.iter().find(|variable| variable.name == *user);
-            if !named.is_some_and(|user| !matches!(user.source, Source::Conversation(_))) {
-                return Place::Variables
-                    .wrong(format!("`{name}`: `{user}` is not a variable with the message of the user"));
-            }
-            if matches!(draft.sessions, Sessions::PartlyOpen { opening: Opening::Stationary, .. }) {
-                return Place::Variables.wrong(format!(
-                    "`{name}`: the sessions at the start have no earlier messages; remove start = \"stationary\""
-                ));
-            }
-            let user = named.map(|user| &user.source);
-            if matches!(user, Some(Source::Prompt(prompt)) if prompt.tokens == PromptTokens::Trace) && !has_texts(draft)
-            {
-                return Place::Variables.wrong(format!(
-                    "`{name}`: the prompts of this trace contain the earlier turns already; send {{{{{}}}}} as the only message",
-                    named.map_or("", |user| &user.name)
-                ));
-            }
-            let is_endless = |sessions: &Sessions| match sessions {
-                Sessions::Closed(closed) => closed.flows().is_none(),
-                Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Closed(_)),
-                _ => false,
-            };
-            let scenarios = draft.sessions.scenarios().map_or(&[][..], |scenarios| scenarios.all());
-            if is_endless(&draft.sessions) || scenarios.iter().any(|scenario| is_endless(&scenario.sessions)) {
-                return Place::Variables.wrong(format!(
-                    "`{name}`: closed users never end their conversation; use arrivals.partly_open, a flow, or a replay as sessions"
-                ));
-            }
+            check_conversation(name, user, draft)?;
         }
         let is_of_trace = match &variable.source {
             Source::Prompt(prompt) => prompt.tokens == PromptTokens::Trace,
@@ -326,9 +298,39 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
     composed::check_cycles(variables).or_else(|cycle| Place::Variables.wrong(cycle))
 }
 
-/// Whether the sessions follow a trace with the texts of its prompts.
-fn has_texts(draft: &Draft) -> bool {
-    matches!(&draft.sessions, Sessions::Replay(replay) if replay.trace().has_texts())
+/// Checks the conversation `name`, in which the messages of the user are the values of variable `user`.
+fn check_conversation(name: &str, user: &str, Draft { variables, sessions, .. }: &Draft) -> Result<(), Misfit> {
+    let wrong = |why: String| Place::Variables.wrong(format!("`{name}`: {why}"));
+    let source = variables.iter().find(|variable| variable.name == user).map(|variable| &variable.source);
+    let is_of_trace = match source {
+        None | Some(Source::Conversation(_)) => {
+            return wrong(format!("`{user}` is not a variable with the message of the user"));
+        }
+        Some(Source::Prompt(prompt)) => prompt.tokens == PromptTokens::Trace,
+        Some(_) => false,
+    };
+    if matches!(sessions, Sessions::PartlyOpen { opening: Opening::Stationary, .. }) {
+        return wrong("the sessions at the start have no earlier messages; remove start = \"stationary\"".to_owned());
+    }
+    let has_texts = matches!(sessions, Sessions::Replay(replay) if replay.trace().has_texts());
+    if is_of_trace && !has_texts {
+        return wrong(format!(
+            "the prompts of this trace contain the earlier turns already; send {{{{{user}}}}} as the only message"
+        ));
+    }
+    let is_endless = |sessions: &Sessions| match sessions {
+        Sessions::Closed(closed) => closed.flows().is_none(),
+        Sessions::Replay(replay) => matches!(replay.mode(), ReplayMode::Closed(_)),
+        _ => false,
+    };
+    let scenarios = sessions.scenarios().map_or(&[][..], |scenarios| scenarios.all());
+    if is_endless(sessions) || scenarios.iter().any(|scenario| is_endless(&scenario.sessions)) {
+        return wrong(
+            "closed users never end their conversation; use arrivals.partly_open, a flow, or a replay as sessions"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// Whether the work of every request for a single modelled server is defined.

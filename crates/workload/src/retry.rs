@@ -1,6 +1,6 @@
 //! Time limits and retries of requests.
 
-use offered_base::{InvalidValue, Nanos, Purpose, Seed};
+use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
 use offered_events::{Event, Outcome};
 
@@ -173,6 +173,14 @@ impl TimeLimits {
     pub fn patience(&self, label: u16, session: u64, step: u32) -> Option<Nanos> {
         let distribution = self.limits.get(usize::from(label))?.1.as_ref()?;
         Some(Nanos::from_secs_f64(distribution.sample(&mut self.seed.at(Purpose::Patience, session, step))))
+    }
+
+    /// When an exchange that was sent at `sent` is out of time, or its user gives up. `usual`: the timeout of requests without their own.
+    pub fn deadline(&self, event: &Event, sent: Instant, usual: Nanos) -> Instant {
+        // Patience counts from the scheduled time, over all attempts. That of an object ends with its page.
+        let patience = self.patience(event.label, event.session, event.step).filter(|_| event.object == 0);
+        let gives_up = patience.map_or(Instant::MAX, |patience| event.intended + patience);
+        gives_up.min(sent + self.timeout(event.label).unwrap_or(usual))
     }
 
     /// The patience of the user of a request, if it was at an end when the attempt ended.

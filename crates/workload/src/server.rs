@@ -29,8 +29,8 @@ impl Server {
         }
     }
 
-    /// The same server with load-dependent rates. They replace those of its servers, whose number then is that of the requests that the
-    /// discipline serves at once.
+    /// The same server with load-dependent rates. They replace the speeds of its servers; the number of servers is then the number of
+    /// requests that the discipline serves at once.
     ///
     /// # Errors
     /// The discipline has no load-dependent rates, or no number of servers with them.
@@ -38,7 +38,7 @@ impl Server {
         let shares = matches!(self.discipline, Policy::Ps(_) | Policy::PsByClass(_));
         let wrong = match self.discipline {
             Policy::Infinite => "infinite serves every request at speed 1; write discipline = \"ps\" with these rates",
-            Policy::Batch(_) => "do not go with engine, whose steps depend on the number of sequences",
+            Policy::Batch(_) => "do not go with engine: its steps depend on the number of sequences",
             _ if self.cancel => "do not go with cancel; remove one",
             _ if shares && self.servers > 1 => {
                 "are the total rate that all requests share under this discipline, so `servers` has no effect; remove it"
@@ -79,7 +79,7 @@ impl Server {
         self.rates.as_ref()
     }
 
-    /// Total service rate by the number of requests present, in units of a server of speed 1. Under `ps:N` at most N of them count.
+    /// Total service rate by the number of requests present, in units of a server of speed 1. Under `ps:N` at most N requests count.
     pub fn total_rates(&self) -> Rates {
         let rates = self.rates.clone().unwrap_or_else(|| Rates::servers(self.servers));
         match self.discipline {
@@ -114,7 +114,7 @@ offered_base::named! {
 /// A region of a modelled network with a limited capacity (finite capacity region): a `[[region]]`, or a `[[station]]` with a `capacity`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// Its name, unique among regions and stations; that of the station, if the station has a `capacity`.
+    /// Its name, unique in regions and stations; for a station with a `capacity`, the name of the station.
     pub name: String,
     /// The names of its stations.
     pub stations: Vec<String>,
@@ -135,7 +135,7 @@ impl Workload {
         &self.0.stations
     }
 
-    /// The regions of the network, and its stations with a capacity. Two of them have no station in common, or one contains the other.
+    /// The regions of the network, and its stations with a capacity. Two regions are disjoint, or one contains the other.
     pub fn regions(&self) -> Vec<Region> {
         let own = |station: &Station| {
             let capacity = station.server.capacity?;
@@ -156,7 +156,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// The name, unique among the stations.
+    /// The unique name.
     pub fn name(&self) -> &str {
         &self.name
     }

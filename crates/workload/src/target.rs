@@ -133,12 +133,6 @@ impl Target {
         Self { cookies, ..self }
     }
 
-    /// The same target with this name.
-    #[must_use]
-    pub fn named(self, name: &str) -> Self {
-        Self { name: Some(name.to_owned()), ..self }
-    }
-
     /// The same target with this maximum number of consecutive redirects.
     #[must_use]
     pub fn with_redirects(self, redirects: u32) -> Self {

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use offered_base::{Instant, Nanos};
-use offered_events::Outcome;
+use offered_events::{Event, Outcome, Reason};
 use offered_workload::script::{ClientAuth, OAuth2 as Keys, TokenScope};
 use offered_workload::template::in_form;
 use serde_json::Value;
@@ -16,9 +17,9 @@ use super::value::{MissingValue, Text, Values};
 use super::{Credentials, RequestContext, Script, SessionState};
 use crate::message::{OWN_HEADERS, OutgoingRequest, Response};
 
-/// A token is renewed when a tenth of its lifetime is left, but not earlier than this before its end.
+/// A token is renewed when a tenth of its lifetime is left, at most this time before its end.
 const MAX_RENEWAL_TIME: Nanos = Nanos::from_secs(30);
-/// A token that is said to live longer than this, in seconds (30 years), lives this long.
+/// Longer lifetimes, in seconds, count as this one (30 years).
 const MAX_LIFETIME_S: f64 = 1e9;
 /// Maximum number of stored bytes of the response to a token request.
 const MAX_RESPONSE_BYTES: usize = 1 << 20;
@@ -65,7 +66,7 @@ pub(crate) enum Access {
     Ready,
     /// A token, for which this request is sent first.
     Request(Box<TokenRequest>),
-    /// A token that another request has asked for, and the number of failures before that.
+    /// A token for which another request has sent a token request, and the number of failures before that.
     Wait(TokenKey, u64),
 }
 
@@ -73,12 +74,16 @@ pub(crate) enum Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TokenFailure {
     pub(crate) outcome: Outcome,
-    pub(crate) reason: String,
+    pub(crate) reason: Reason,
 }
 
 /// The tokens of all threads.
 #[derive(Debug, Default)]
-pub(super) struct Tokens(Mutex<BySession>);
+pub(super) struct Tokens {
+    by_session: Mutex<BySession>,
+    /// Number of token requests that have ended.
+    ended_requests: AtomicU64,
+}
 
 /// The tokens of each session that has tokens of its own, and (`None`) those of the run, by token request.
 type BySession = HashMap<Option<u64>, HashMap<Arc<str>, Entry>>;
@@ -98,14 +103,14 @@ struct Entry {
 struct Token {
     access: Box<str>,
     refresh: Option<Box<str>>,
-    /// From when on the next request renews it.
+    /// From when on the next request renews it; not after its end.
     renewal: Instant,
     end: Instant,
 }
 
 impl Tokens {
     fn lock(&self) -> MutexGuard<'_, BySession> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Calls `with` with the entry of `key`.
@@ -116,6 +121,12 @@ impl Tokens {
             of_session.insert(key.request.clone(), Entry::default());
         }
         with(of_session.get_mut(&key.request).expect("just inserted"))
+    }
+
+    /// Calls `with` with the entry of `key` after its token request has ended.
+    fn end_request(&self, key: &TokenKey, with: impl FnOnce(&mut Entry)) {
+        self.with(key, with);
+        self.ended_requests.fetch_add(1, Ordering::Release);
     }
 
     /// Forgets the tokens that `session` has alone.
@@ -175,27 +186,22 @@ impl Script {
             return Ok(Access::Ready);
         };
         let key = self.token_key(oauth2, label, context, state)?;
-        let (refresh, failures) = {
-            let decide = |entry: &mut Entry| {
-                let token = entry.token.as_ref();
-                let is_valid = token.is_some_and(|token| now < token.end);
-                if is_valid && (entry.is_requested || token.is_some_and(|token| now < token.renewal)) {
-                    return None;
-                }
-                if entry.is_requested {
-                    return Some((None, Some(entry.failures)));
-                }
-                entry.is_requested = true;
-                Some((token.and_then(|token| token.refresh.clone()), None))
-            };
-            match self.tokens.with(&key, decide) {
-                None => return Ok(Access::Ready),
-                Some(found) => found,
+        let found = self.tokens.with(&key, |entry| {
+            // A token that another request renews is used to its end.
+            let until = |token: &Token| if entry.is_requested { token.end } else { token.renewal };
+            if entry.token.as_ref().is_some_and(|token| now < until(token)) {
+                return Err(Access::Ready);
             }
+            if entry.is_requested {
+                return Err(Access::Wait(key.clone(), entry.failures));
+            }
+            entry.is_requested = true;
+            Ok(entry.token.as_ref().and_then(|token| token.refresh.clone()))
+        });
+        let refresh = match found {
+            Ok(refresh) => refresh,
+            Err(access) => return Ok(access),
         };
-        if let Some(failures) = failures {
-            return Ok(Access::Wait(key, failures));
-        }
         let request = self.token_request(oauth2, refresh.as_deref(), label, context, state);
         let outgoing = request.inspect_err(|_| self.tokens.with(&key, |entry| entry.is_requested = false))?;
         Ok(Access::Request(Box::new(TokenRequest { key, outgoing, is_refresh: refresh.is_some() })))
@@ -302,10 +308,10 @@ impl Script {
     /// Takes the token in the response to a token request.
     ///
     /// # Errors
-    /// The response has none.
+    /// The response contains no token.
     pub(crate) fn take_token(&self, key: &TokenKey, status: u16, reply: &Response, now: Instant) -> Result<(), String> {
         let token = token(status, &Self::decoded_body(reply), now)?;
-        self.tokens.with(key, |entry| {
+        self.tokens.end_request(key, |entry| {
             let earlier = entry.token.take().and_then(|token| token.refresh);
             let refresh = token.refresh.or(earlier);
             *entry = Entry { token: Some(Token { refresh, ..token }), failures: entry.failures, ..Entry::default() };
@@ -315,7 +321,7 @@ impl Script {
 
     /// The request for a token has failed.
     pub(crate) fn fail_token(&self, key: &TokenKey, failure: TokenFailure) {
-        self.tokens.with(key, |entry| {
+        self.tokens.end_request(key, |entry| {
             entry.is_requested = false;
             entry.failures += 1;
             entry.failure = Some(failure);
@@ -340,6 +346,25 @@ impl Script {
         })
     }
 
+    /// Number of token requests of all threads that have ended. While it stays the same, so does each
+    /// [`awaited_token`](Self::awaited_token) that is in flight.
+    pub(crate) fn ended_token_requests(&self) -> u64 {
+        self.tokens.ended_requests.load(Ordering::Acquire)
+    }
+
+    /// The patience of the user of a request that timed out with `event`, if that was the reason.
+    pub(crate) fn gave_up(&self, event: &Event) -> Option<Nanos> {
+        self.limits.as_ref()?.gave_up(event)
+    }
+
+    /// Why the request of `event` has no token, if it has waited for that of another one to its [`deadline`](Self::deadline), when it was done.
+    pub(crate) fn late_token(&self, event: &Event) -> TokenFailure {
+        let timeout = self.requests[usize::from(event.label)].timeout;
+        let late = || Reason::from(format!("no access token within {timeout} (requested by another request)"));
+        let reason = self.gave_up(event).map_or_else(late, Reason::GaveUp);
+        TokenFailure { outcome: Outcome::AuthError, reason }
+    }
+
     /// Whether the response to `outgoing` says that its token is not valid (RFC 6750, section 3.1). Then the token is not used again.
     pub(crate) fn rejects_token(
         &self,
@@ -350,6 +375,9 @@ impl Script {
         reply: &Response,
         state: &SessionState,
     ) -> bool {
+        if status != 401 {
+            return false;
+        }
         let Some(Credentials::OAuth2(oauth2)) = &self.requests[usize::from(label)].auth else { return false };
         let used = outgoing.headers.iter().find(|(name, _)| name == "Authorization");
         let Some(used) = used.and_then(|(_, value)| value.strip_prefix("Bearer ")) else { return false };
@@ -359,7 +387,7 @@ impl Script {
                 && value.trim_start().starts_with("bearer")
                 && value.contains("invalid_token")
         };
-        if status != 401 || !reply.headers.iter().any(says_so) {
+        if !reply.headers.iter().any(says_so) {
             return false;
         }
         let Ok(key) = self.token_key(oauth2, label, context, Some(state)) else { return false };

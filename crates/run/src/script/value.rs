@@ -417,8 +417,10 @@ impl Values {
             Source::Conversation(user) => {
                 let before = state.and_then(|state| state.conversations.get(&number));
                 let message = self.user_message(now, (user, before.is_some()), context, state)?;
-                let before = before.map_or_else(String::new, |before| format!("{},", before.messages));
-                Cow::Owned(format!("[{before}{message}]"))
+                Cow::Owned(match before {
+                    Some(before) => format!("[{},{message}]", before.messages),
+                    None => format!("[{message}]"),
+                })
             }
             Source::Work(unit) => {
                 let work = self.works.of(context.session, context.step, context.label);

@@ -200,11 +200,7 @@ impl EventLoop {
         let sent = event.sent.unwrap_or_default();
         self.response_deadlines.push(sent, key, serial, live, &is_pending);
         if let Some(limits) = &self.limits {
-            let timeout = limits.timeout(event.label).unwrap_or(self.usual_timeout);
-            // Patience counts from the scheduled time, over all attempts. That of an object ends with its page.
-            let patience = limits.patience(event.label, event.session, event.step).filter(|_| event.object == 0);
-            let gives_up = patience.map_or(Instant::MAX, |patience| event.intended + patience);
-            let at = gives_up.min(sent + timeout);
+            let at = limits.deadline(event, sent, self.usual_timeout);
             if at < sent + self.response_deadlines.timeout() {
                 self.own_deadlines.push(at, key, serial, live, is_pending);
             }

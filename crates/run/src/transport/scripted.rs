@@ -19,7 +19,7 @@ use self::evaluator::{Evaluation, Evaluator};
 use self::observed::ObservedExchange;
 pub(crate) use self::observed::{learn_secrets, sent_text};
 use self::outcome::{fail_check, judge, merge_exchanges, missing_value_event, outcome_with_objects};
-use self::sign_in::SignIn;
+use self::sign_in::{SignIn, WaitingRequests};
 use super::deadlines::Deadlines;
 use super::protocol_client::{Completion, ProtocolClient};
 use super::{Client, Transport, new_event};
@@ -31,7 +31,7 @@ use crate::script::{Received, Rejection, RequestContext, Script, SessionState};
 /// Maximum time for evaluating one response on the sending thread, which sends nothing meanwhile. A response that needs
 /// more is evaluated anew beside it.
 const QUICK_EVALUATION: Nanos = Nanos::from_millis(5);
-/// While evaluations are outstanding, their results are looked for this often.
+/// While evaluations or token requests of other sessions are outstanding, their results are polled this often.
 const RESULT_INTERVAL: Nanos = Nanos::from_millis(1);
 /// How long the end of a run waits for outstanding evaluations, in all.
 const LAST_RESULTS_TIMEOUT: Nanos = Nanos::from_secs(1);
@@ -62,8 +62,7 @@ pub(crate) struct Scripted<C> {
     completions: Vec<Completion>,
     /// Started with the first response that takes long to evaluate.
     evaluator: Option<Evaluator>,
-    /// The sessions whose requests wait for a token that another request has asked for.
-    waiting: Vec<u64>,
+    waiting: WaitingRequests,
 }
 
 /// A request in flight, with its objects.
@@ -128,7 +127,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let (visits, contexts) = (HashMap::new(), HashMap::new());
         let (session_states, pages) = (HashMap::new(), HashMap::new());
         let (sent, completions) = (Deadlines::new(Nanos::ZERO), Vec::new());
-        let (evaluator, waiting) = (None, Vec::new());
+        let (evaluator, waiting) = (None, WaitingRequests::default());
         Self {
             client,
             script,

@@ -29,7 +29,7 @@ struct Defaults {
 }
 
 impl Defaults {
-    /// The request with these keys where it has none. `is_targeted`: it names its target itself.
+    /// The request with these keys, unless it sets them. `is_targeted`: it names its target itself.
     fn apply(&self, mut request: Request, is_targeted: bool) -> Request {
         request.attempts.timeout = request.attempts.timeout.or(self.timeout);
         request.target = self.target.filter(|_| !is_targeted).unwrap_or(request.target);
@@ -92,7 +92,7 @@ fn names<'a>(value: &Value<'a>, what: &str, known: &[&str]) -> Result<Vec<&'a st
     }
 }
 
-/// One use of a request: its number, the flow and the scenario whose keys it has (by number; `None`: without their keys).
+/// One use of a request: its number, and the numbers of the flow and of the scenario that give it their keys (`None`: no such keys).
 type Use = (usize, Option<usize>, Option<usize>);
 
 /// The requests and flows of a workload, with the keys of flows and scenarios.
@@ -104,7 +104,7 @@ pub(super) struct Applied {
 }
 
 impl Reader<'_> {
-    /// The keys of a `[[flow]]` or `[[scenario]]` table; `None`: it has none of them.
+    /// The keys of a `[[flow]]` or `[[scenario]]` table; `None`: it sets no such key.
     fn defaults_of(table: &Table<'_>, target: Option<u16>) -> Result<Option<Defaults>, Mistake> {
         let redirects = table.get("redirects").map(|value| small(&value, value.whole()?)).transpose()?;
         let defaults = Defaults {
@@ -175,7 +175,7 @@ struct Variants<'a> {
 }
 
 impl Variants<'_> {
-    /// The scenario whose keys hold for what scenario `number` sends; `None`: it has no keys.
+    /// Scenario `number`, if it has keys for the requests that it sends.
     fn group(&self, number: usize) -> Option<usize> {
         self.by_scenario[number].is_some().then_some(number)
     }

@@ -22,7 +22,42 @@ pub(super) struct SignIn {
     again: Option<Arc<OutgoingRequest>>,
 }
 
-/// Whose response has the token.
+/// The requests that wait for a token for which another request has sent the token request.
+#[derive(Default)]
+pub(super) struct WaitingRequests {
+    /// The session of each, and its deadline.
+    requests: Vec<(u64, Instant)>,
+    /// Not later than the first of these deadlines.
+    deadline: Instant,
+    /// The number of token requests that had ended when the waiting requests were checked last.
+    ended_token_requests: u64,
+}
+
+impl WaitingRequests {
+    fn push(&mut self, session: u64, deadline: Instant) {
+        self.requests.push((session, deadline));
+        self.deadline = self.deadline.min(deadline);
+    }
+
+    /// The waiting requests, if the wait of one may be over at `now`. The caller adds those that still wait again.
+    fn take_due(&mut self, now: Instant, ended_token_requests: u64) -> Vec<(u64, Instant)> {
+        if now < self.deadline && ended_token_requests == self.ended_token_requests {
+            return Vec::new();
+        }
+        (self.deadline, self.ended_token_requests) = (Instant::MAX, ended_token_requests);
+        std::mem::take(&mut self.requests)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.requests.clear();
+    }
+}
+
+/// Which response has the token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TokenSource {
     /// The response to a request of this page, by the grant of the workload.
@@ -34,7 +69,7 @@ enum TokenSource {
 }
 
 impl SignIn {
-    /// The exchange for `access`, and what it is for. `None`: the request has what it needs.
+    /// The first exchange that `access` requires, and the token that it is for. `None`: it requires none.
     fn of(access: Access, again: Option<Arc<OutgoingRequest>>) -> Option<(OutgoingRequest, Self)> {
         match access {
             Access::Ready => None,
@@ -69,11 +104,11 @@ impl<C: ProtocolClient> Scripted<C> {
         }
     }
 
-    /// Lets a page wait for the token of another one. Returns the time, at which its request counts as sent, as if it waited for a connection.
+    /// Lets a page wait for the token of another one. Returns the time, at which its request counts as sent, as if it were queued for a connection.
     pub(super) fn wait_for_token(&mut self, page: &mut Page) -> Instant {
         let now = self.client.now();
         page.request.sent.get_or_insert(now);
-        self.waiting.push(page.launch.session);
+        self.waiting.push(page.launch.session, self.script.deadline(&page.request, now));
         now
     }
 
@@ -89,29 +124,34 @@ impl<C: ProtocolClient> Scripted<C> {
         let Some(SignIn { key, source, again }) = page.sign_in.clone() else { return };
         let (outgoing, now) = (page.outgoing.clone(), self.client.now());
         let Event { outcome, status, .. } = page.request;
-        let had_no_connection = matches!(page.request.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
+        // After a request that was refused, the outcome of a token request that was not sent is merged into `reset`; the reason stays.
+        let had_no_connection = matches!(
+            page.request.error,
+            Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_) | Reason::Connections(_) | Reason::Streams(_))
+        );
         if had_no_connection || matches!(outcome, Outcome::Unsent | Outcome::Refused | Outcome::Dns | Outcome::Tls) {
             page.token_requests -= 1;
             page.request.token_requests = page.token_requests;
         }
+        let reason = |why: &str| Reason::from(format!("token endpoint {}: {why}", self.script.endpoint(&outgoing)));
         let result = match response {
-            Some(response) => {
-                self.script.take_token(&key, status, response, now).map_err(|why| (Outcome::AuthError, why))
+            Some(response) => self
+                .script
+                .take_token(&key, status, response, now)
+                .map_err(|why| TokenFailure { outcome: Outcome::AuthError, reason: reason(&why) }),
+            None => {
+                let gave_up = self.script.gave_up(&page.request).filter(|_| outcome == Outcome::Timeout);
+                let why = page.request.error.as_ref().map_or_else(|| outcome.name().to_owned(), ToString::to_string);
+                let outcome =
+                    if matches!(outcome, Outcome::Cut | Outcome::Unsent) { outcome } else { Outcome::AuthError };
+                Err(TokenFailure { outcome, reason: gave_up.map_or_else(|| reason(&why), Reason::GaveUp) })
             }
-            None => Err((
-                if matches!(outcome, Outcome::Cut | Outcome::Unsent) { outcome } else { Outcome::AuthError },
-                page.request.error.as_ref().map_or_else(|| outcome.name().to_owned(), ToString::to_string),
-            )),
         };
-        let result = result.map_err(|(outcome, why)| TokenFailure {
-            outcome,
-            reason: format!("token endpoint {}: {why}", self.script.endpoint(&outgoing)),
-        });
         if let Some(event) = exchange_event {
             let event = match &result {
                 Ok(()) => event,
                 Err(TokenFailure { outcome, reason }) => {
-                    Event { outcome: *outcome, error: Some(reason.clone().into()), ..event }
+                    Event { outcome: *outcome, error: Some(reason.clone()), ..event }
                 }
             };
             self.observe(&outgoing, &event, response, Some(&[]));
@@ -149,20 +189,24 @@ impl<C: ProtocolClient> Scripted<C> {
         events: &mut Vec<Event>,
     ) {
         let Some(page) = self.pages.get_mut(&session) else { return };
-        let (outgoing, label, context) = (page.outgoing.clone(), page.label, page.context);
+        let outgoing = page.outgoing.clone();
         page.is_answer = true;
         page.redirects += 1;
         if let Some(event) = exchange_event {
             self.observe(&outgoing, &event, Some(response), Some(&[]));
         }
+        self.get_token(session, Some(outgoing), events);
+    }
+
+    /// Gets a token for the request of `session`, and then sends it; if it was sent before, `again`.
+    fn get_token(&mut self, session: u64, again: Option<Arc<OutgoingRequest>>, events: &mut Vec<Event>) {
+        let Some(page) = self.pages.get(&session) else { return };
         let state = self.session_states.get(&session);
-        match self.script.access(label, context, state, self.client.now()) {
-            Ok(access) => match SignIn::of(access, Some(outgoing.clone())) {
-                Some((request, sign_in)) => self.begin_sign_in(session, request, sign_in),
-                // Another request has renewed it.
-                None => self.after_token(session, Some(outgoing), Ok(()), events),
-            },
-            Err(_) => self.on_judged(session, None, Some(response), events),
+        let access = self.script.access(page.label, page.context, state, self.client.now());
+        match access.map(|access| SignIn::of(access, again.clone())) {
+            Ok(Some((request, sign_in))) => self.begin_sign_in(session, request, sign_in),
+            // Another request has got it. A value that is missing here is missing in the request, too.
+            Ok(None) | Err(_) => self.after_token(session, again, Ok(()), events),
         }
     }
 
@@ -175,29 +219,47 @@ impl<C: ProtocolClient> Scripted<C> {
             let (outgoing, event) = (page.outgoing.clone(), new_event(page.launch, page.label, self.worker));
             self.client.begin(&outgoing, event, &mut self.completions);
         } else {
-            self.waiting.push(session);
+            let deadline = self.script.deadline(&page.request, self.client.now());
+            self.waiting.push(session, deadline);
         }
         if let Some(page) = self.pages.get_mut(&session) {
             page.sign_in = Some(sign_in);
         }
     }
 
-    /// Sends the requests that waited for a token which is there now, and ends those whose token request failed.
+    /// Sends the waiting requests that have their token now. Ends those without one: the token request failed, or they waited too long.
     pub(super) fn resume_waiting(&mut self, events: &mut Vec<Event>) {
-        for session in std::mem::take(&mut self.waiting) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let now = self.client.now();
+        for (session, deadline) in self.waiting.take_due(now, self.script.ended_token_requests()) {
             let Some(page) = self.pages.get_mut(&session) else { continue };
             let Some(SignIn { key, source: TokenSource::Other(failures), .. }) = &page.sign_in else { continue };
-            match self.script.awaited_token(key, *failures) {
-                None => self.waiting.push(session),
-                Some(result) => {
-                    let again = page.sign_in.take().and_then(|sign_in| sign_in.again);
-                    self.after_token(session, again, result, events);
+            let awaited = self.script.awaited_token(key, *failures);
+            if awaited.is_none() && now < deadline {
+                self.waiting.push(session, deadline);
+                continue;
+            }
+            let again = page.sign_in.take().and_then(|sign_in| sign_in.again);
+            match awaited {
+                Some(Ok(())) => self.after_token(session, again, Ok(()), events),
+                // The user of the token request gave up, not this one.
+                Some(Err(TokenFailure { reason: Reason::GaveUp(_), .. })) => self.get_token(session, again, events),
+                Some(Err(failure)) => {
+                    page.request.done = Some(now);
+                    self.after_token(session, again, Err(failure), events);
+                }
+                None => {
+                    page.request.done = Some(now);
+                    let failure = self.script.late_token(&page.request);
+                    self.after_token(session, again, Err(failure), events);
                 }
             }
         }
     }
 
-    /// The token of `session` is there, or there is none: sends its request, or ends it.
+    /// The wait of `session` for a token is over: sends its request, or ends it if there is no token.
     fn after_token(
         &mut self,
         session: u64,
@@ -224,7 +286,7 @@ impl<C: ProtocolClient> Scripted<C> {
                 Err((event.outcome, event.error))
             }
             Err(TokenFailure { outcome: Outcome::Cut, .. }) => Err((Outcome::Cut, Some(Reason::Stopped))),
-            Err(TokenFailure { outcome, reason }) => Err((outcome, Some(reason.into()))),
+            Err(TokenFailure { outcome, reason }) => Err((outcome, Some(reason))),
         };
         let Some(page) = self.pages.get_mut(&session) else { return };
         match next {

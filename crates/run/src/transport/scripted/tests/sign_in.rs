@@ -6,8 +6,13 @@ const KEYS: &str = "token_url = \"/token\", client_id = \"me\", client_secret = 
 
 /// The sessions of a workload with these keys of `oauth2`, over a server that gives tokens.
 fn sessions(keys: &str) -> Scripted<Fake> {
+    sessions_of_target(keys, "")
+}
+
+/// The same with these further keys of `target`.
+fn sessions_of_target(keys: &str, more: &str) -> Scripted<Fake> {
     let text = format!(
-        "duration = \"1h\"\narrivals.closed.users = 5\n[target]\nurl = \"http://h/\"\nauth.oauth2 = {{ {keys} }}\n\
+        "duration = \"1h\"\narrivals.closed.users = 5\n[target]\nurl = \"http://h/\"\nauth.oauth2 = {{ {keys} }}\n{more}\n\
          [variables]\nuser.file = \"users.csv\"\n[[request]]\nget = \"/a\"\n[[request]]\nget = \"/refused\"\n"
     );
     let users = "name,password\nann,p1\nbob,p2\n";
@@ -185,6 +190,57 @@ fn a_given_refresh_token_is_the_first_grant() {
     assert_eq!(launch(&mut sessions, 0, 1)[0].outcome, Outcome::Ok);
     assert_eq!(body(&sessions.client.requests[0]), "grant_type=refresh_token&refresh_token=r0&client_id=me");
     assert_eq!(authorization(&sessions.client.requests[1]), "Bearer t0");
+}
+
+/// Sends the first request of a session, which is scheduled now.
+fn send_now(sessions: &mut Scripted<Fake>, session: u64, events: &mut Vec<Event>) {
+    let launch = Launch { intended: sessions.now(), session, step: 0, place: 0, visit: Visit::FIRST };
+    sessions.send(launch, 0, 0, events);
+}
+
+#[test]
+fn requests_that_wait_for_a_token_have_their_time_limits() {
+    let (timeout, patience) = ("response_timeout = \"2s\"", "patience = { constant = \"1500ms\" }");
+    for (more, done, reason) in [
+        (timeout.to_owned(), 2000, "no access token within 2s (requested by another request)"),
+        (format!("{timeout}\n{patience}"), 1500, "the user gave up after 1s500ms"),
+    ] {
+        let (mut sessions, mut events) = (sessions_of_target(KEYS, &more), Vec::new());
+        for session in [1, 2] {
+            send_now(&mut sessions, session, &mut events);
+        }
+        // The token endpoint does not respond.
+        sessions.client.under_way[0].0 = Instant::from_secs(100);
+        while events.is_empty() {
+            sessions.wait(Instant::from_secs(99), &mut events);
+        }
+        let event = &events[0];
+        assert_eq!((event.session, event.outcome, &*event.why()), (2, Outcome::AuthError, reason));
+        assert_eq!((event.sent, event.done), (Some(Instant::ZERO), Some(Instant::from_millis(done))));
+        assert_eq!((events.len(), event.token_requests), (1, 0));
+    }
+}
+
+#[test]
+fn another_request_gets_the_token_if_the_user_of_the_first_gives_up() {
+    let mut sessions = sessions_of_target(KEYS, "patience = { constant = \"5s\" }");
+    let mut events = Vec::new();
+    for session in 1..4 {
+        send_now(&mut sessions, session, &mut events);
+        sessions.client.now = Instant::from_secs(4);
+    }
+    let (_, event, _) = sessions.client.under_way.remove(0);
+    sessions.client.now = Instant::from_secs(5);
+    let error = Some(Reason::ResponseTimeout(Nanos::from_secs(30)));
+    let event = Event { done: Some(sessions.now()), outcome: Outcome::Timeout, error, ..event };
+    sessions.completions.push(Completion::Done(event, None));
+    while events.len() < 3 {
+        sessions.wait(Instant::from_secs(99), &mut events);
+    }
+    let outcomes = events.iter().map(|event| (event.session, event.outcome, event.token_requests));
+    assert_eq!(outcomes.collect::<Vec<_>>(), [(1, Outcome::AuthError, 1), (2, Outcome::Ok, 1), (3, Outcome::Ok, 0)]);
+    assert_eq!(events[0].error, Some(Reason::GaveUp(Nanos::from_secs(5))));
+    assert_eq!(paths(&sessions), ["/token", "/token", "/a", "/a"]);
 }
 
 #[test]
