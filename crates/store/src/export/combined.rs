@@ -22,7 +22,11 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
     let by_sent = |event: &Event| Some((event.sent?.0, event.done));
     each(recording, by_sent, |event, (sent, _)| {
         let known = requests.get(usize::from(event.label)).and_then(Option::as_ref);
-        if event.attempt == 0 && event.retries > 0 || !has_line(event, known, &mut omitted) {
+        if event.attempt == 0 && event.retries > 0 {
+            return Ok(());
+        }
+        omitted.add(event.token_requests, "token requests have no line, because they are not recorded one by one");
+        if !has_line(event, known, &mut omitted) {
             return Ok(());
         }
         let at = i128::from(sent + run.origin.0);
@@ -38,12 +42,14 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
     Ok(omitted)
 }
 
-/// Whether a server of HTTP has received the request, as far as the recording tells.
+/// Whether a server of HTTP has received the request, as far as the recording shows.
 fn has_line(event: &Event, known: Option<&RequestInfo<'_>>, omitted: &mut Omissions) -> bool {
     let is_http = known.is_none_or(|known| !matches!(known.request.call(), Call::Sql(_) | Call::WebSocket(_)));
     omitted.count(!is_http, "requests without a line: they are SQL or WebSocket messages");
-    let arrived = !matches!(event.outcome, Outcome::Refused | Outcome::Dns | Outcome::Tls);
-    omitted.count(is_http && !arrived, "requests without a line: they had no connection to the server");
+    let has_token = event.outcome != Outcome::AuthError;
+    omitted.count(is_http && !has_token, "requests without a line: they got no access token");
+    let arrived = event.reached_the_wire();
+    omitted.count(is_http && has_token && !arrived, "requests without a line: they had no connection to the server");
     is_http && arrived
 }
 
