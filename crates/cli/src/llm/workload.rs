@@ -55,7 +55,8 @@ impl Trace {
             .map_err(|why| Failure::input(format!("--trace: cannot read {file}: {why}")))?;
         let text =
             String::from_utf8(bytes).map_err(|_| Failure::input(format!("--trace: {file} is not a text (UTF-8)")))?;
-        let unknown = || Failure::input(format!("--trace: {file} is not a trace of tokens; {}", token_trace::FORMATS));
+        let unknown =
+            || Failure::input(format!("--trace: {file} is not a trace of tokens; expected {}", token_trace::FORMATS));
         let trace = token_trace::parse(&text, file).ok_or_else(unknown)??;
         let (requests, sessions, has_texts) = (trace.len(), trace.sessions(), trace.has_texts());
         Ok(Self { file: file.to_owned(), requests, sessions, has_texts, length: trace.length() })
