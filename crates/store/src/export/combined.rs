@@ -10,18 +10,18 @@ use offered_events::{Event, Outcome, Recording};
 use offered_workload::Call;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::request_info::{Path, RequestInfo, by_label};
+use super::request_info::{Path, RequestInfo, RequestsByLabel};
 use super::{Omissions, RunContext, each, label, status};
 
 /// Characters that are percent-encoded in paths.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'\\');
 
 pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn Write) -> io::Result<Omissions> {
-    let requests = by_label(recording, run.workload);
+    let requests = RequestsByLabel::new(recording, run.workload);
     let mut omitted = Omissions::default();
     let by_sent = |event: &Event| Some((event.sent?.0, event.done));
     each(recording, by_sent, |event, (sent, _)| {
-        let known = requests.get(usize::from(event.label)).and_then(Option::as_ref);
+        let known = requests.of(event);
         if event.attempt == 0 && event.retries > 0 {
             return Ok(());
         }
