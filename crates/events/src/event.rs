@@ -176,6 +176,7 @@ impl Event {
     }
 
     /// Whether a connection was open for the request, so that it was written.
+    #[inline]
     pub fn reached_the_wire(&self) -> bool {
         let has_connection = !matches!(
             self.outcome,
