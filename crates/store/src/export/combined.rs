@@ -44,7 +44,12 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
 
 /// Whether a server of HTTP has received the request, as far as the recording shows.
 fn has_line(event: &Event, known: Option<&RequestInfo<'_>>, omitted: &mut Omissions) -> bool {
-    let is_http = known.is_none_or(|known| !matches!(known.request.call(), Call::Sql(_) | Call::WebSocket(_)));
+    let is_http = match known.map(|known| known.request.call()) {
+        Some(Call::Sql(_)) => false,
+        // The opening handshake is a request of HTTP; later messages use its connection.
+        Some(Call::WebSocket(_)) => !event.reused && event.status > 0,
+        Some(Call::Http | Call::Grpc) | None => true,
+    };
     omitted.count(!is_http, "requests without a line: they are SQL or WebSocket messages");
     let has_token = event.outcome != Outcome::AuthError;
     omitted.count(is_http && !has_token, "requests without a line: they got no access token");
