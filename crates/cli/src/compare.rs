@@ -172,7 +172,9 @@ fn outputs(args: &Args) -> Result<Outputs<'_>, Failure> {
     match directories[..] {
         [_, _, ..] => return Err(Failure::input("--output names two directories; a comparison has one")),
         [_] if args.simulate => {
-            return Err(Failure::input("--simulate records no rounds; --output can be a report only"));
+            return Err(Failure::input(
+                "--simulate records no rounds; --output can only be a report: .html, .md, .xml (JUnit) or .json",
+            ));
         }
         _ => {}
     }

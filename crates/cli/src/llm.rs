@@ -154,6 +154,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if let Some(trace) = draft.trace.as_ref().filter(|_| !args.quiet) {
         status!("{}", trace.about());
     }
+    // Wrong flags are reported before anything is sent.
+    draft.text()?;
     // Where these requests fail, the run counts the failures of its own, and ends as `offered run` does.
     let mut is_known = true;
     if args.model.is_none() {

@@ -175,6 +175,23 @@ impl Event {
         self.object == 0 && self.attempt == 0
     }
 
+    /// Whether a connection was open for the request, so that it was written.
+    #[inline]
+    pub fn reached_the_wire(&self) -> bool {
+        let has_connection = !matches!(
+            self.outcome,
+            Outcome::Unsent
+                | Outcome::NoValue
+                | Outcome::AuthError
+                | Outcome::BreakerOpen
+                | Outcome::Refused
+                | Outcome::Dns
+                | Outcome::Tls
+        );
+        let waited_for_one = matches!(self.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
+        self.sent.is_some() && has_connection && !waited_for_one
+    }
+
     /// Response time: done - intended. `None`: not sent.
     pub fn response(&self) -> Option<Difference> {
         Some(self.done? - self.intended)

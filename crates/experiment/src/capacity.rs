@@ -47,6 +47,9 @@ impl FromStr for Along {
             return Err(wrong());
         }
         let field = Field::from(field);
+        if field == Field::Load {
+            return Err(Error::LoadNotSearchable);
+        }
         let start = start.map(|start| {
             let within = |number: &Number| (1e-9..=1e9).contains(&number.value);
             field.load_number(start).filter(within).ok_or_else(wrong)
@@ -337,6 +340,9 @@ mod tests {
         // A longer think time lowers the load.
         for along in ["rate=x", "rate=-1", "", "=1", "think=5ms"] {
             assert!(matches!(along.parse::<Along>(), Err(Error::NotSearchable { .. })), "{along}");
+        }
+        for along in ["load", "load=0.5"] {
+            assert!(matches!(along.parse::<Along>(), Err(Error::LoadNotSearchable)), "{along}");
         }
     }
 }

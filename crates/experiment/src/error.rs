@@ -324,6 +324,9 @@ pub enum Error {
         /// The field.
         field: Field,
     },
+    /// A search along the load, which the rate or the number of users sets.
+    #[error("a search is along what sets the load: write rate or users, with a first value as in rate=100")]
+    LoadNotSearchable,
     /// A text is not a field with the first value of a search.
     #[error(
         "`{text}` is not a field, or a field with the first value of a search; write for example users or rate=100"

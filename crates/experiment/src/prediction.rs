@@ -76,24 +76,35 @@ pub struct WebUsers {
     pub multiple_of_run: f64,
 }
 
+impl Prediction {
+    /// No prediction, for this reason, so that the report is complete.
+    fn none(method: PredictionMethod, reason: impl ToString) -> Self {
+        Self {
+            method,
+            model: "none".to_owned(),
+            source: reason.to_string(),
+            mean_ms: None,
+            interval_ms: None,
+            percentiles_ms: Vec::new(),
+            throughput_per_s: None,
+            in_system: None,
+        }
+    }
+}
+
 /// The predictions for a run of `workload`, if it models its server; for a `simulated` run only by formula.
-///
-/// # Errors
-/// The formulas do not accept the workload.
-pub fn predictions(workload: &Workload, simulated: bool) -> Result<Vec<Prediction>, Error> {
+pub fn predictions(workload: &Workload, simulated: bool) -> Vec<Prediction> {
     if workload.server().is_none() && workload.stations().is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     // No formula solves an engine.
     let is_engine = workload.server().is_some_and(|server| server.discipline().engine().is_some());
-    let formula = if is_engine { None } else { Some(analyse(workload, None)?) };
-    let is_steady = formula.as_ref().is_some_and(|formula| formula.system.is_some());
+    let formula = (!is_engine).then(|| analyse(workload, None));
+    let is_steady = matches!(&formula, Some(Ok(formula)) if formula.system.is_some());
     let stop = if is_steady { Stop::Jobs(JOBS) } else { Stop::Duration };
-    let mut predictions: Vec<Prediction> = formula.map(of_formula).into_iter().collect();
-    if !simulated {
-        predictions.push(of_simulation(workload, stop));
-    }
-    Ok(predictions)
+    let none = |why| Prediction::none(PredictionMethod::Formula, why);
+    let formula = formula.map(|formula| formula.map_or_else(none, of_formula));
+    formula.into_iter().chain((!simulated).then(|| of_simulation(workload, stop))).collect()
 }
 
 /// The limits of a single server; `None` if every request has its own server.
@@ -139,24 +150,14 @@ fn of_formula(answer: Analysis) -> Prediction {
     }
 }
 
-/// The prediction by simulation. An error becomes the source of an empty prediction, so that the report is complete.
 fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
-    let nothing = Prediction {
-        method: PredictionMethod::Simulation,
-        model: "none".to_owned(),
-        source: String::new(),
-        mean_ms: None,
-        interval_ms: None,
-        percentiles_ms: Vec::new(),
-        throughput_per_s: None,
-        in_system: None,
-    };
     match simulate(workload, stop, None) {
-        Err(why) => Prediction { source: why.to_string(), ..nothing },
+        Err(why) => Prediction::none(PredictionMethod::Simulation, why),
         Ok(answer) => {
             let (summary, response) = (&answer.summary, &answer.summary.response);
             let points = [(0.5, response.p50), (0.9, response.p90), (0.95, response.p95), (0.99, response.p99)];
             Prediction {
+                method: PredictionMethod::Simulation,
                 model: format!("{}, {}", answer.model, answer.discipline),
                 source: format!("{} requests after a warm-up of {}", summary.jobs, summary.warm_up),
                 mean_ms: Some(response.mean.value * 1e3).filter(|mean| mean.is_finite()),
@@ -168,7 +169,6 @@ fn of_simulation(workload: &Workload, stop: Stop) -> Prediction {
                 percentiles_ms: points.map(|(p, estimate)| [p, estimate.value * 1e3]).to_vec(),
                 throughput_per_s: Some(summary.throughput.value),
                 in_system: Some(summary.in_system.value).filter(|number| number.is_finite()),
-                ..nothing
             }
         }
     }
@@ -189,4 +189,18 @@ pub fn web_users(queue: &Queue) -> Result<Vec<WebUsers>, Error> {
         Ok(WebUsers { think_s, web_users, rate_of_10000_per_s: rate * multiple_of_run, multiple_of_run })
     };
     THINKS.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_overloaded_server_has_no_prediction_but_a_reason() {
+        let text = "seed = 1\nduration = \"10s\"\narrivals.open.rate = \"300/s\"\nserver.service = { exponential = \"5ms\" }\n";
+        let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
+        let all = predictions(&workload, true);
+        assert_eq!((all.len(), all[0].method, all[0].mean_ms), (1, PredictionMethod::Formula, None));
+        assert!(all[0].source.contains("the load is 1.5000"), "{}", all[0].source);
+    }
 }

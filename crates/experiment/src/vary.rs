@@ -205,7 +205,7 @@ pub(crate) fn with_load_of(text: &str, workload: &Workload) -> Result<String, St
         }
     };
     let rate = sessions.rate().as_constant().ok_or("a load needs a constant arrival rate")?;
-    put(model(&mut document, &["open", "partly_open"])?, "rate", Value::from(format!("{}/s", rate.per_sec())));
+    put(model(&mut document, &["open", "partly_open"])?, "rate", Value::from(rate.to_string()));
     Ok(document.to_string())
 }
 
@@ -288,7 +288,7 @@ mod tests {
     fn a_load_becomes_a_rate_or_a_think_time() {
         let server = "server = { discipline = \"ps\", service = { exponential = \"10ms\" } }";
         for (arrivals, found) in [
-            ("open.rate = \"1/s\"", "70/s"),
+            ("open.rate = \"1/s\"", "\"70/s\""),
             ("partly_open = { rate = \"1/s\", stay = 0.5, think = { constant = \"1s\" } }", "35/s"),
             ("closed = { users = 1, think = { exponential = \"1s\" } }", "0.00428571"),
         ] {
@@ -306,6 +306,10 @@ mod tests {
         let (overloaded, reason) = crate::simulation::with_load(&input, all.remove(1), &mut |_| ()).unwrap();
         assert!(overloaded.text.contains("150/s"), "{}", overloaded.text);
         assert!(reason.unwrap().to_string().contains("the load is 1.500"));
+        // 120/s as a floating-point number is 119.99999999999999.
+        let point = points(&input, &["load=1.2".parse().unwrap()]).unwrap().remove(0);
+        let (point, _) = crate::simulation::with_load(&input, point, &mut |_| ()).unwrap();
+        assert!(point.text.contains("\"120/s\""), "{}", point.text);
     }
 
     #[test]

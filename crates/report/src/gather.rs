@@ -18,7 +18,7 @@ impl Run {
     /// The run in a run directory or in another tool's file, verified on these terms.
     ///
     /// # Errors
-    /// The run cannot be read, or no formula applies to its workload.
+    /// The run cannot be read, or its workload is invalid.
     pub fn judged(
         at: &LocalRun,
         options: &ReadOptions,
@@ -31,7 +31,7 @@ impl Run {
     /// The run of a recording that is already verified. `at` is its place; `None` for several files that were merged.
     ///
     /// # Errors
-    /// Its failures cannot be read, or no formula applies to its workload.
+    /// Its failures cannot be read, or its workload is invalid.
     pub fn of_verified(verified: VerifiedRun, at: Option<&LocalRun>) -> Result<Self, Error> {
         let result = verified.result();
         let VerifiedRun { recording, criteria, verdict, run: own } = verified;
@@ -46,7 +46,7 @@ impl Run {
             run.checks = CheckCounts::all(&workload, &recording)?;
             // Free the memory before the simulation.
             drop(recording);
-            run.add_setup_and_predictions(&workload, record.as_ref())?;
+            run.add_setup_and_predictions(&workload, record.as_ref());
         }
         run.web_users = prediction::web_users(&run.verdict.queue)?;
         Ok(run)
@@ -55,7 +55,7 @@ impl Run {
     /// The run of `workload` that has just ended.
     ///
     /// # Errors
-    /// The recording cannot be read, or no formula applies to the workload.
+    /// The recording cannot be read.
     pub fn of_made(made: &FinishedRun, workload: &Workload) -> Result<Self, Error> {
         let FinishedRun { summary, verdict, criteria, recording, record, failures, .. } = made;
         let chart_data = ChartData::of(recording, criteria, &verdict.window)?;
@@ -67,18 +67,17 @@ impl Run {
             ..Self::new(criteria.path.clone(), verdict.clone(), chart_data)
         };
         run.verdict.twin = twin::compare_measured(workload, Some(record), recording, &verdict.window)?;
-        run.add_setup_and_predictions(workload, Some(record))?;
+        run.add_setup_and_predictions(workload, Some(record));
         run.web_users = prediction::web_users(&run.verdict.queue)?;
         Ok(run)
     }
 
     /// Adds the test setup, the modelled server and the predictions.
-    fn add_setup_and_predictions(&mut self, workload: &Workload, record: Option<&RunRecord>) -> Result<(), Error> {
+    fn add_setup_and_predictions(&mut self, workload: &Workload, record: Option<&RunRecord>) {
         let simulated = record.is_some_and(|record| record.kind == RunKind::Simulation);
         self.test_setup = test_setup(workload, record);
         self.server = prediction::server_limits(workload);
-        self.predictions = prediction::predictions(workload, simulated)?;
-        Ok(())
+        self.predictions = prediction::predictions(workload, simulated);
     }
 }
 

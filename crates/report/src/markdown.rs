@@ -11,9 +11,8 @@ use crate::report::Report;
 /// Maximum number of lines of a part that are not folded, blank lines and the line that unfolds the rest among them.
 const LINES: usize = 15;
 
-/// The report as Markdown: a part for its runs (one run, or all side by side), for each sweep, each
-/// comparison and each site. Of each part at most 15
-/// lines are shown; the rest is in a `<details>` element.
+/// The report as Markdown: a part for its runs (one run, or all side by side), for each sweep, each comparison and each site. Of each part at most
+/// 15 lines are shown; the rest is in a `<details>` element.
 pub fn markdown(report: &Report) -> String {
     let runs = match &report.runs[..] {
         [] => None,

@@ -42,7 +42,7 @@ impl OnTheWire {
             return;
         }
         let (token_requests, resends) = (u64::from(event.token_requests), u64::from(event.resends));
-        let is_sent = reached_the_wire(event);
+        let is_sent = event.reached_the_wire();
         // Without its last token, a request was sent only as often as earlier ones were refused.
         let is_refused = event.outcome == Outcome::AuthError;
         let redirects = if is_sent || is_refused { u64::from(event.redirects) } else { 0 };
@@ -110,22 +110,6 @@ fn counted(n: u64, name: &str) -> String {
 /// Whether it was a message over a WebSocket that was open already.
 fn is_message(event: &Event) -> bool {
     event.reused && (event.status == 101 || matches!(event.error, Some(Reason::ExpectTimeout(_))))
-}
-
-/// Whether a connection was open for the request, so that it was written.
-fn reached_the_wire(event: &Event) -> bool {
-    let has_connection = !matches!(
-        event.outcome,
-        Outcome::Unsent
-            | Outcome::NoValue
-            | Outcome::AuthError
-            | Outcome::BreakerOpen
-            | Outcome::Refused
-            | Outcome::Dns
-            | Outcome::Tls
-    );
-    let waited_for_one = matches!(event.error, Some(Reason::ConnectTimeout(_) | Reason::PoolTimeout(_)));
-    event.sent.is_some() && has_connection && !waited_for_one
 }
 
 #[cfg(test)]

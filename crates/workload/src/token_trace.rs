@@ -35,8 +35,8 @@ pub fn parse(text: &str, file: &str) -> Option<Result<Trace, InvalidValue>> {
     Some(read(text).map_err(wrong).and_then(|trace| trace.finish(file, has_times)))
 }
 
-/// The known formats, as the end of a message.
-pub const FORMATS: &str = "expected a file of `offered logs` (first line offered.trace/1), Mooncake's JSON lines (timestamp, input_length, output_length), \
+/// The known formats, for a message about what was expected.
+pub const FORMATS: &str = "Mooncake's JSON lines (timestamp, input_length, output_length), \
     CSV of BurstGPT (Timestamp, Request tokens, Response tokens) or Azure (TIMESTAMP, ContextTokens, GeneratedTokens), or ShareGPT's JSON (conversations)";
 
 const AZURE: [&str; 3] = ["TIMESTAMP", "ContextTokens", "GeneratedTokens"];

@@ -55,7 +55,8 @@ impl Trace {
             .map_err(|why| Failure::input(format!("--trace: cannot read {file}: {why}")))?;
         let text =
             String::from_utf8(bytes).map_err(|_| Failure::input(format!("--trace: {file} is not a text (UTF-8)")))?;
-        let unknown = || Failure::input(format!("--trace: {file} is not a trace of tokens; {}", token_trace::FORMATS));
+        let unknown =
+            || Failure::input(format!("--trace: {file} is not a trace of tokens; expected {}", token_trace::FORMATS));
         let trace = token_trace::parse(&text, file).ok_or_else(unknown)??;
         let (requests, sessions, has_texts) = (trace.len(), trace.sessions(), trace.has_texts());
         Ok(Self { file: file.to_owned(), requests, sessions, has_texts, length: trace.length() })
@@ -152,30 +153,33 @@ impl<'a> Draft<'a> {
         ))
     }
 
+    /// The trace, if it has conversations.
+    fn texts(&self) -> Option<&Trace> {
+        self.trace.as_ref().filter(|trace| trace.has_texts)
+    }
+
     /// Whether each prompt holds the earlier turns.
     fn is_conversation(&self) -> bool {
-        let has_texts = self.trace.as_ref().is_some_and(|trace| trace.has_texts);
-        self.args.turns.is_some() || (has_texts && self.args.rate.is_some() && !self.args.completions)
+        let Args { turns, rate, completions, .. } = self.args;
+        turns.is_some() || (self.texts().is_some() && rate.is_some() && !completions)
     }
 
     /// The table of `arrivals.replay`.
     fn replay(&self, trace: &Trace, think: &str) -> Result<String, Failure> {
         let Args { rate, closed, burstiness, speed, window, .. } = self.args;
-        let mut replay = InlineTable::from_iter([("trace", trace.file.as_str())]);
+        let mut text = format!("{{ trace = {}", value(&trace.file));
         if let Some(window) = window {
             let (from, to) = window
                 .split_once(',')
                 .ok_or_else(|| Failure::input("--window: write two times of the trace, such as 10m,20m"))?;
-            replay.insert("window", Array::from_iter([from.trim(), to.trim()]).into());
+            text += &format!(", window = {}", value(Array::from_iter([from.trim(), to.trim()])));
         }
         if let Some(speed) = speed {
-            replay.insert("speed", (*speed).into());
+            text += &format!(", speed = {}", value(*speed));
         }
         if let Some(users) = closed {
-            replay.insert("as", "closed".into());
-            replay.insert("users", i64::try_from(*users).unwrap_or(i64::MAX).into());
+            text += &format!(", as = \"closed\", users = {users}");
         }
-        let mut text = replay.to_string();
         if let Some(rate) = rate {
             let (rate, way) = match self.is_conversation() {
                 true => {
@@ -184,10 +188,9 @@ impl<'a> Draft<'a> {
                 }
                 false => (*rate, String::new()),
             };
-            let more = format!(", rate = \"{rate}\"{}{way} }}", process(*burstiness)?);
-            text = text.trim_end().trim_end_matches('}').trim_end().to_owned() + &more;
+            text += &format!(", rate = \"{rate}\"{}{way}", process(*burstiness)?);
         }
-        Ok(text)
+        Ok(text + " }")
     }
 
     /// The value of the key `prompt`.
@@ -197,8 +200,7 @@ impl<'a> Draft<'a> {
 
     /// The workload of a pilot: users who send one request each, with these lengths; of a trace with texts, its first ones.
     pub(super) fn pilot(&self, input: &str, output: &str) -> String {
-        let texts = self.trace.as_ref().filter(|trace| trace.has_texts);
-        let (arrivals, input) = match texts {
+        let (arrivals, input) = match self.texts() {
             Some(trace) => (format!("replay = {{ trace = {}, rate = \"1/s\" }}", value(&trace.file)), "trace"),
             None => ("closed = { users = 1 }".to_owned(), input),
         };
@@ -208,8 +210,7 @@ impl<'a> Draft<'a> {
     /// Number of requests of a pilot.
     pub(super) fn pilot_requests(&self) -> u64 {
         // Real texts differ more in words per token than random ones.
-        let texts = self.trace.as_ref().filter(|trace| trace.has_texts);
-        texts.map_or(4, |trace| 16.min(trace.requests as u64))
+        self.texts().map_or(4, |trace| 16.min(trace.requests as u64))
     }
 
     /// The workload that asks for the models.
@@ -253,7 +254,7 @@ impl<'a> Draft<'a> {
             Some(output) => format!("random = {}, min = 1, per = \"request\"", value(output)),
             None => {
                 let words = self.lengths.words_per_token;
-                let scaled = self.trace.as_ref().is_some_and(|trace| trace.has_texts) && words != 1.0;
+                let scaled = self.texts().is_some() && words != 1.0;
                 format!(
                     "trace_value = \"output_tokens\"{}",
                     if scaled { format!(", words_per_token = {words}") } else { String::new() }

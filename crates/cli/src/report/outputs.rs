@@ -26,7 +26,7 @@ const EXTENSIONS: [(Format, &[&str]); 4] = [
 ];
 
 /// The files with their formats. `format` is that of the command line, which decides for a file without a known extension.
-pub(crate) fn of(files: &[PathBuf], format: Option<Format>) -> Result<Vec<(&Path, Format)>, Failure> {
+pub(super) fn of(files: &[PathBuf], format: Option<Format>) -> Result<Vec<(&Path, Format)>, Failure> {
     files.iter().map(|file| Ok((file.as_path(), of_file(file, format)?))).collect()
 }
 

@@ -15,7 +15,10 @@ pub(super) fn with_server(
     service: &[Distribution],
 ) -> Result<String, Error> {
     let mut document: DocumentMut = text.parse().map_err(|_| InvalidValue::new("the recorded workload is not TOML"))?;
-    document.remove("station");
+    // The server replaces a network.
+    for table in ["station", "region"] {
+        document.remove(table);
+    }
     let mut server = Table::new();
     if candidate.servers > 1 {
         server.insert("servers", Item::Value(i64::from(candidate.servers).into()));
@@ -46,4 +49,20 @@ pub(super) fn with_server(
 
 fn value(distribution: &Distribution) -> Value {
     distribution.to_string().parse().expect("a distribution is written as TOML")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_workload::Policy;
+
+    #[test]
+    fn a_server_replaces_a_network_with_its_regions() {
+        let text = "duration = \"1s\"\n[[station]]\nname = \"app\"\nservice = { exponential = \"5ms\" }\n\
+                    [[region]]\nname = \"pool\"\nstations = [\"app\"]\ncapacity = 2\n";
+        let candidate = Candidate { discipline: Policy::Fcfs, servers: 2 };
+        let service = [Distribution::constant(0.01).unwrap()];
+        let text = with_server(text, &candidate, &["/".to_owned()], &service).unwrap();
+        assert!(text.contains("[server]\nservers = 2") && !text.contains("app"), "{text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! The parts of the Markdown text: a run, several runs, a sweep, a site.
+//! The parts of the Markdown text: a run, several runs, a sweep, a comparison of A and B, a site.
 
 use offered_base::{count, short};
 use offered_experiment::document::compare::Document as Comparison;

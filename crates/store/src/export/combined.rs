@@ -10,19 +10,23 @@ use offered_events::{Event, Outcome, Recording};
 use offered_workload::Call;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::request_info::{Path, RequestInfo, by_label};
+use super::request_info::{Path, RequestInfo, RequestsByLabel};
 use super::{Omissions, RunContext, each, label, status};
 
 /// Characters that are percent-encoded in paths.
 const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'\\');
 
 pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn Write) -> io::Result<Omissions> {
-    let requests = by_label(recording, run.workload);
+    let requests = RequestsByLabel::new(recording, run.workload);
     let mut omitted = Omissions::default();
     let by_sent = |event: &Event| Some((event.sent?.0, event.done));
     each(recording, by_sent, |event, (sent, _)| {
-        let known = requests.get(usize::from(event.label)).and_then(Option::as_ref);
-        if event.attempt == 0 && event.retries > 0 || !has_line(event, known, &mut omitted) {
+        let known = requests.of(event);
+        if event.attempt == 0 && event.retries > 0 {
+            return Ok(());
+        }
+        omitted.add(event.token_requests, "token requests have no line, because they are not recorded one by one");
+        if !has_line(event, known, &mut omitted) {
             return Ok(());
         }
         let at = i128::from(sent + run.origin.0);
@@ -38,12 +42,19 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
     Ok(omitted)
 }
 
-/// Whether a server of HTTP has received the request, as far as the recording tells.
+/// Whether a server of HTTP has received the request, as far as the recording shows.
 fn has_line(event: &Event, known: Option<&RequestInfo<'_>>, omitted: &mut Omissions) -> bool {
-    let is_http = known.is_none_or(|known| !matches!(known.request.call(), Call::Sql(_) | Call::WebSocket(_)));
+    let is_http = match known.map(|known| known.request.call()) {
+        Some(Call::Sql(_)) => false,
+        // The opening handshake is a request of HTTP; later messages use its connection.
+        Some(Call::WebSocket(_)) => !event.reused && event.status > 0,
+        Some(Call::Http | Call::Grpc) | None => true,
+    };
     omitted.count(!is_http, "requests without a line: they are SQL or WebSocket messages");
-    let arrived = !matches!(event.outcome, Outcome::Refused | Outcome::Dns | Outcome::Tls);
-    omitted.count(is_http && !arrived, "requests without a line: they had no connection to the server");
+    let has_token = event.outcome != Outcome::AuthError;
+    omitted.count(is_http && !has_token, "requests without a line: they got no access token");
+    let arrived = event.reached_the_wire();
+    omitted.count(is_http && has_token && !arrived, "requests without a line: they had no connection to the server");
     is_http && arrived
 }
 

@@ -15,7 +15,7 @@ use offered_workload::{Workload, failed_checks};
 use serde::Serialize;
 use serde_json::Number;
 
-use super::request_info::{RequestInfo, by_label};
+use super::request_info::{RequestInfo, RequestsByLabel};
 use super::{Omissions, RunContext, each, label, status};
 
 /// A metric's name, type, and what it contains.
@@ -120,7 +120,7 @@ struct Iteration {
 }
 
 pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn Write) -> io::Result<Omissions> {
-    let requests = by_label(recording, run.workload);
+    let requests = RequestsByLabel::new(recording, run.workload);
     let scenarios = run.workload.map(Workload::scenario_names).unwrap_or_default();
     let mut points = Points { out, line: Vec::new(), origin: run.origin, defined: BTreeSet::new() };
     // Only visits in progress are held.
@@ -143,7 +143,7 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
             }
             return Ok(());
         };
-        let known = requests.get(usize::from(event.label)).and_then(Option::as_ref);
+        let known = requests.of(event);
         let tags = tags(label(recording, event), event, known, &common);
         points.write(done, &tags, &metadata, &samples(event, sent, done))?;
         for (name, value) in checks(event, known) {

@@ -13,7 +13,7 @@ use offered_events::{Event, Outcome, Reason, Recording};
 use offered_workload::{Call, Sql};
 use serde::Serialize;
 
-use super::request_info::{Path, RequestInfo, by_label};
+use super::request_info::{Path, RequestInfo, RequestsByLabel};
 use super::{Omissions, RunContext, each, label};
 
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
@@ -78,7 +78,7 @@ fn number<'a>(key: &'static str, value: impl ToString) -> Attribute<'a> {
 }
 
 pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn Write) -> io::Result<Omissions> {
-    let requests = by_label(recording, run.workload);
+    let requests = RequestsByLabel::new(recording, run.workload);
     let resource = {
         let mut resource = vec![text("service.name", "offered")];
         resource.extend(run.version.map(|version| text("service.version", version)));
@@ -100,7 +100,7 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
             omitted.count(event.is_request() && event.sent.is_none(), "requests without a span: they were not sent");
             return Ok(());
         };
-        let known = requests.get(usize::from(event.label)).and_then(Option::as_ref);
+        let known = requests.of(event);
         let header = known.filter(|_| event.object == 0).zip(run.traceparent);
         let header = header.and_then(|(known, sent)| sent(known.index, event.session, event.step));
         let is_wire = match &header {

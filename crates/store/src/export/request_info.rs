@@ -27,15 +27,24 @@ pub(super) enum Path<'a> {
     Unknown,
 }
 
-/// The requests of `workload` by the labels of `recording`; `None`: no request has this name.
-pub(super) fn by_label<'a>(recording: &Recording, workload: Option<&'a Workload>) -> Vec<Option<RequestInfo<'a>>> {
-    let of = |label: &String| {
-        let workload = workload?;
-        let index = workload.requests().iter().position(|request| request.name() == label)?;
-        let request = &workload.requests()[index];
-        Some(RequestInfo { index, request, target: workload.target_of(request), seed: workload.seed() })
-    };
-    recording.labels.iter().map(of).collect()
+/// The requests of a workload by the labels of a recording.
+pub(super) struct RequestsByLabel<'a>(Vec<Option<RequestInfo<'a>>>);
+
+impl<'a> RequestsByLabel<'a> {
+    pub(super) fn new(recording: &Recording, workload: Option<&'a Workload>) -> Self {
+        let of = |label: &String| {
+            let workload = workload?;
+            let index = workload.requests().iter().position(|request| request.name() == label)?;
+            let request = &workload.requests()[index];
+            Some(RequestInfo { index, request, target: workload.target_of(request), seed: workload.seed() })
+        };
+        Self(recording.labels.iter().map(of).collect())
+    }
+
+    /// The request of `event`; `None`: no request of the workload has its name.
+    pub(super) fn of(&self, event: &Event) -> Option<&RequestInfo<'a>> {
+        self.0.get(usize::from(event.label))?.as_ref()
+    }
 }
 
 impl<'a> RequestInfo<'a> {

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, VOffsetT, WIPOffset};
 use offered_events::{Columns, Event, Events};
 
-use super::column::{ColumnSpec, Field, UsedColumns};
+use super::column::{ColumnSpec, Field, Kind, UsedColumns};
 use super::columns::COLUMNS;
 use super::{metrics, streams};
 
@@ -74,15 +74,6 @@ enum Cell<'a> {
     Text(Cow<'a, str>),
 }
 
-/// The type of a column.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Long,
-    Int,
-    Bool,
-    Text,
-}
-
 /// A column of the current batch.
 struct Column {
     spec: &'static ColumnSpec,
@@ -106,19 +97,7 @@ fn push_bit(bits: &mut Vec<u8>, index: usize, bit: bool) {
 
 impl Column {
     fn new(spec: &'static ColumnSpec) -> Self {
-        let kind = match spec.field {
-            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Stream(_) => Kind::Long,
-            Field::Int(..) | Field::Visit | Field::Place => Kind::Int,
-            Field::Reused | Field::VisitEnd => Kind::Bool,
-            Field::Label
-            | Field::Outcome
-            | Field::Error
-            | Field::Scenario
-            | Field::FlowStep
-            | Field::Metrics
-            | Field::Finish
-            | Field::Gaps => Kind::Text,
-        };
+        let kind = spec.kind();
         let mut column =
             Self { spec, kind, rows: 0, nulls: 0, validity: Vec::new(), offsets: Vec::new(), values: Vec::new() };
         column.clear();

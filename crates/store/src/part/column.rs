@@ -48,6 +48,15 @@ pub(super) enum Field {
     Gaps,
 }
 
+/// The type of the values of a column.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Kind {
+    Long,
+    Int,
+    Bool,
+    Text,
+}
+
 /// Which of the columns that a part may lack its events need.
 #[derive(Clone, Copy, Default)]
 pub(super) struct UsedColumns {
@@ -88,9 +97,22 @@ pub(super) const fn optional(name: &'static str, field: Field) -> ColumnSpec {
 impl ColumnSpec {
     /// The declaration in a Parquet schema.
     pub(super) fn declaration(&self) -> String {
-        let (physical, logical) = match self.field {
-            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Stream(_) => ("int64", ""),
-            Field::Int(..) | Field::Visit | Field::Place => ("int32", ""),
+        let (physical, logical) = match self.kind() {
+            Kind::Long => ("int64", ""),
+            Kind::Int => ("int32", ""),
+            Kind::Bool => ("boolean", ""),
+            Kind::Text => ("binary", " (string)"),
+        };
+        let optional = if self.optional { "optional" } else { "required" };
+        format!("{optional} {physical} {}{logical};", self.name)
+    }
+
+    /// The type of its values.
+    pub(super) fn kind(&self) -> Kind {
+        match self.field {
+            Field::Long(..) | Field::Instant(..) | Field::Duration(..) | Field::Stream(_) => Kind::Long,
+            Field::Int(..) | Field::Visit | Field::Place => Kind::Int,
+            Field::Reused | Field::VisitEnd => Kind::Bool,
             Field::Label
             | Field::Outcome
             | Field::Error
@@ -98,11 +120,8 @@ impl ColumnSpec {
             | Field::FlowStep
             | Field::Metrics
             | Field::Finish
-            | Field::Gaps => ("binary", " (string)"),
-            Field::Reused | Field::VisitEnd => ("boolean", ""),
-        };
-        let optional = if self.optional { "optional" } else { "required" };
-        format!("{optional} {physical} {}{logical};", self.name)
+            | Field::Gaps => Kind::Text,
+        }
     }
 
     /// Whether the column is about streams.
@@ -118,15 +137,6 @@ impl ColumnSpec {
     /// Whether the column is delta-encoded, for numbers that differ little from their neighbours. Other columns repeat few values and use
     /// dictionaries.
     pub(super) fn is_number(&self) -> bool {
-        matches!(
-            self.field,
-            Field::Long(..)
-                | Field::Instant(..)
-                | Field::Duration(..)
-                | Field::Int(..)
-                | Field::Visit
-                | Field::Place
-                | Field::Stream(_)
-        )
+        matches!(self.kind(), Kind::Long | Kind::Int)
     }
 }

@@ -137,7 +137,8 @@ impl Reader<'_> {
             return Ok((name.checked(trace)?, None));
         }
         if !text.starts_with(HEADER) {
-            return Err(name.mistake(format!("{file}:1: not a trace; {}", token_trace::FORMATS)));
+            let known = format!("a file of `offered logs` (first line {HEADER}), {}", token_trace::FORMATS);
+            return Err(name.mistake(format!("{file}:1: not a trace; expected {known}")));
         }
         let (trace, requests) = name.checked(Trace::parse(&text, file))?;
         Ok((trace, Some(requests)))
