@@ -18,8 +18,8 @@ pub(super) fn write(number: usize, situation: &Situation, screen: &str, document
     fs::create_dir_all(folder).unwrap();
     let name = format!("{:02}", number * STEP % 100);
     fs::write(folder.join(format!("{name}.txt")), format!("$ offered verify run\n{screen}")).unwrap();
-    let warnings = document["warnings"].as_array().unwrap();
-    let fixes: Vec<&str> = warnings.iter().filter_map(|warning| warning["fix"].as_str()).collect();
+    let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let fixes: Vec<&str> = words.split("fix: ").skip(1).map(|fix| fix.split(" warning:").next().unwrap()).collect();
     let key = format!(
         "{name} {}\n  verdict   {} {}, exit {}\n  cause     {}\n  next step {}\n",
         situation.name,
