@@ -1,6 +1,6 @@
-# Homebrew formula: `dist/build` fills in version and checksums. On Linux it installs the binary; on macOS it compiles.
+# Homebrew formula: `dist/build` fills in version and checksums. On Linux it installs the binary of an archive; elsewhere it compiles.
 class Offered < Formula
-  desc "Load generator that sends requests exactly when they are scheduled, and proves it"
+  desc "Load generator that sends requests exactly when they are scheduled"
   homepage "https://github.com/offered/offered"
   version "@VERSION@"
   license "Apache-2.0"
@@ -23,7 +23,7 @@ class Offered < Formula
   end
 
   def install
-    if OS.mac?
+    if File.exist?("Cargo.toml")
       system "cargo", "install", *std_cargo_args(path: "crates/cli"), "--features", "full"
     else
       bin.install "offered"
