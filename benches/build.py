@@ -2,16 +2,16 @@
 """Measures the loop of a contributor: build.py [STEP...] [--commit REF] [--keep DIR]
 
 Clones a commit, compiles it from nothing (the registry is fetched before), and prints the wall time and the processor time of each step:
-  first   cargo run --release -- demo   the first command of the README, demo included
-  test    cargo test                    the second
-  second  cargo test --no-run           in a second work tree, with sccache (must be installed); after `test`
-  ci      bash .ci/run                  what CI runs (as root on Debian)
+  first   cargo run --profile quick -- demo  the first command of the README, demo included
+  test    cargo test                         the second
+  second  cargo test --no-run                in a second work tree, with sccache (must be installed); after `test`
+  ci      bash .ci/run                       what CI runs (as root on Debian)
 Nothing else should run on the machine. No assertion: read the table.
 """
 import argparse, os, pathlib, resource, shutil, subprocess, tempfile, time
 
 STEPS = {
-    "first": "cargo run --release -- demo",
+    "first": "cargo run --profile quick -- demo",
     "test": "cargo test",
     "second": "RUSTC_WRAPPER=sccache CARGO_INCREMENTAL=0 cargo test --no-run",
     "ci": "bash .ci/run",

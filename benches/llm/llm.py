@@ -2,12 +2,15 @@
 """`offered llm` beside vllm-rs and AIPerf: `python3 benches/llm/llm.py --server PROGRAM [--vllm-rs PROGRAM] [--aiperf PROGRAM] [--rounds N]`.
 
 The tools take turns against a server with a known law: the first token 50 ms after the request, then one every 10 ms. No figure comes from the
-tools, except the p99 of the time to first token that each reports: the server has the kernel's receive stamp of each request and the instant at
-which it sent each token, and the kernel counts processor time and memory. Only the standard library.
+tools, except the percentiles that they report: the server has the kernel's receive stamp of each request and the instant at which it sent each token,
+and the kernel counts processor time and memory. In one more round the server breaks some streams (an error in the stream, a closed connection, an end
+without `[DONE]`), and the tools report how many requests failed. `offered` states the largest error that its own delays can have caused (generator
+error); a second table compares that with the true error of each p99, also at higher rates. Only the standard library.
 
-PROGRAM of --server is a streaming server with an OpenAI-compatible API that takes `--port N --out FILE --ttft const:50 --itl const:10` and on SIGTERM
-writes FILE.req (CSV with rid, krx, recv: number of the request, receive stamp of the kernel and of the program, in ns) and FILE.tok (for each token
-u32 rid, u32 number, i64 instant due, i64 instant sent). vllm-rs is a file of the wheel `vllm` (pip download --no-deps vllm; unzip it), AIPerf a package
+PROGRAM of --server is a streaming server with an OpenAI-compatible API that takes `--port N --out FILE --ttft const:50 --itl const:10`, and `--fail P`
+and `--cut P` (probability of an error in the stream; of a closed connection and, as high, of an early end). On SIGTERM it writes FILE.req (CSV with rid,
+krx, recv, status: number of the request, receive stamp of the kernel and of the program in ns, 0 for a whole stream or how it was broken) and FILE.tok
+(for each token u32 rid, u32 number, i64 instant due, i64 instant sent). vllm-rs is a file of the wheel `vllm` (pip download --no-deps vllm; unzip it), AIPerf a package
 (pip install aiperf). A tool that is not there is left out, and said so. As root, the server runs with SCHED_FIFO on a core of its own.
 """
 
@@ -32,6 +35,9 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 PORT, TOKENS, INPUT = 8197, 64, 100
 URL = f"http://127.0.0.1:{PORT}"
+METRICS = ("ttft", "tpot", "response")
+# The way of a packet over the loopback interface, in ms, is no error of a tool.
+LOOPBACK = 0.05
 
 
 def tokenizer(folder):
@@ -47,14 +53,21 @@ def tokenizer(folder):
 
 
 def offered(program, run):
-    """The command, and how the p99 of its time to first token is read from its output, in ms."""
+    """The command, and how its p99 values are read from its output, in ms: `ttft`, others if it has them, what errors it states, and how many
+    requests failed."""
     line = [program, "llm", f"{URL}/v1", "--rate", f"{run.rate}/s", "--input", str(INPUT), "--output", str(TOKENS)]
     line += ["-d", f"{run.seconds}s", "--no-pilot", "--model", "m", "--seed", str(run.seed), "--json", "--quiet"]
     line += ["--record", str(run.folder / "run")]
 
     def p99(stdout):
-        times = json.loads(stdout)["tokens"]["times"]
-        return next(row["p99_ms"] for row in times if row["label"] == "ttft")
+        found = json.loads(stdout)
+        reported = {row["label"]: row["p99_ms"] for row in found["tokens"]["times"] if row["label"] in METRICS}
+        error = found["generator_error"]
+        stated = {row["metric"]: row["error_ms"] for row in error["streams"] if row["percentile"] == 99}
+        shares = next(row for row in error["percentiles"] if row["percentile"] == 99)
+        names = ("lateness_share", "writing_share", "bunching_share", "reading_share")
+        stated["response"] = shares["response_ms"] * sum(abs(shares[name] or 0) for name in names)
+        return {**reported, "stated": stated, "failed": found["total_requests"] - found["outcomes"].get("ok", 0)}
 
     return line, p99
 
@@ -66,7 +79,8 @@ def vllm_rs(program, run):
     line += ["--save-result", "--save-detailed", "--result-dir", str(run.folder), "--result-filename", "vllm.json"]
 
     def p99(_):
-        return 1e3 * percentile(json.loads((run.folder / "vllm.json").read_text())["ttfts"], 0.99)
+        found = json.loads((run.folder / "vllm.json").read_text())
+        return {"ttft": 1e3 * percentile(found["ttfts"], 0.99), "failed": found["failed"]}
 
     return line, p99
 
@@ -81,7 +95,7 @@ def aiperf(program, run):
     def p99(_):
         rows = [json.loads(row) for file in out.rglob("profile_export.jsonl") for row in file.read_text().splitlines()]
         times = [row["metrics"]["time_to_first_token"]["value"] for row in rows if "time_to_first_token" in row["metrics"]]
-        return percentile(times, 0.99)
+        return {"ttft": percentile(times, 0.99), "failed": sum("error" in row for row in rows)}
 
     return line, p99
 
@@ -96,17 +110,18 @@ def percentile(values, share):
 
 
 class Run:
-    """What a run has: `rate` per second for `seconds`, and a folder of its own."""
+    """What a run has: `rate` per second for `seconds`, the share of streams that the server breaks, and a folder of its own."""
 
-    def __init__(self, rate, seconds, seed, folder, words):
-        self.rate, self.seconds, self.seed, self.folder, self.tokenizer = rate, seconds, seed, folder, words
+    def __init__(self, rate, seconds, seed, folder, words, broken=0.0):
+        self.rate, self.seconds, self.seed, self.folder, self.tokenizer, self.broken = rate, seconds, seed, folder, words, broken
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
 
     def serve(self, program):
         fifo = ["chrt", "-f", "10"] if shutil.which("chrt") and os.geteuid() == 0 else []
         line = ["taskset", "-c", "0", *fifo, program, "--port", str(PORT), "--out", str(self.folder / "server")]
-        server = subprocess.Popen([*line, "--ttft", "const:50", "--itl", "const:10"], stderr=subprocess.PIPE, text=True)
+        line += ["--ttft", "const:50", "--itl", "const:10", "--fail", str(self.broken / 3), "--cut", str(self.broken / 3)]
+        server = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
         time.sleep(0.5)
         if server.poll() is not None:
             sys.exit(f"{program}: {server.stderr.read()}")
@@ -133,22 +148,41 @@ class Memory(threading.Thread):
             self.peak = max(self.peak, pages * resource.getpagesize() / 2**20)
 
 
+def dispersion(instants):
+    """The variance of the numbers of requests in windows of 0.1 s, divided by their mean: 1 for a Poisson process."""
+    counts = [0] * ((instants[-1] - instants[0]) // 10**8)
+    for instant in instants:
+        window = (instant - instants[0]) // 10**8
+        if window < len(counts):
+            counts[window] += 1
+    return statistics.variance(counts) / statistics.fmean(counts)
+
+
 def wire(path):
-    """What the server saw: requests per second, CoV, KS distance of the gaps from exponential ones, true p99 of the time to first token in ms, tokens."""
+    """What the server saw: requests per second, CoV, KS distance of the gaps from exponential ones, dispersion, true p99 of each metric in ms, tokens,
+    broken streams."""
     with open(f"{path}.req", newline="") as file:
-        received = {int(row["rid"]): int(row["krx"]) or int(row["recv"]) for row in csv.DictReader(file)}
-    first, tokens = {}, 0
-    for rid, number, _, sent in struct.iter_unpack("<IIqq", pathlib.Path(f"{path}.tok").read_bytes()):
+        rows = list(csv.DictReader(file))
+    received = {int(row["rid"]): int(row["krx"]) or int(row["recv"]) for row in rows}
+    broken = sum(int(row["status"]) > 0 for row in rows)
+    ends, tokens = {}, 0
+    for rid, _, _, sent in struct.iter_unpack("<IIqq", pathlib.Path(f"{path}.tok").read_bytes()):
         tokens += 1
-        if number == 0:
-            first[rid] = (sent - received[rid]) / 1e6
+        ends[rid] = (ends.get(rid, (sent,))[0], sent)
+    true = {
+        "ttft": [(first - received[rid]) / 1e6 for rid, (first, _) in ends.items()],
+        "tpot": [(last - first) / 1e6 / (TOKENS - 1) for first, last in ends.values()],
+        "response": [(last - received[rid]) / 1e6 for rid, (_, last) in ends.items()],
+    }
+    true = {metric: percentile(times, 0.99) for metric, times in true.items()}
     instants = sorted(received.values())
     gaps = sorted((after - before) / 1e9 for before, after in zip(instants, instants[1:]))
     mean, n = statistics.fmean(gaps), len(gaps)
     law = [1 - math.exp(-gap / mean) for gap in gaps]
     distance = max(max((i + 1) / n - p, p - i / n) for i, p in enumerate(law))
     rate = n / ((instants[-1] - instants[0]) / 1e9)
-    return {"rate": rate, "cov": statistics.pstdev(gaps) / mean, "ks": distance, "critical": 1.36 / math.sqrt(n), "ttft": percentile(first.values(), 0.99), "tokens": tokens}
+    seen = {"rate": rate, "cov": statistics.pstdev(gaps) / mean, "ks": distance, "critical": 1.36 / math.sqrt(n), "true": true}
+    return {**seen, "dispersion": dispersion(instants), "tokens": tokens, "broken": broken}
 
 
 def measure(server, tool, program, run):
@@ -172,13 +206,29 @@ def measure(server, tool, program, run):
         sys.exit(f"{' '.join(line)}: exit code {process.returncode}\n{stdout[-2000:]}{stderr[-2000:]}")
     seen = wire(run.folder / "server")
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {**seen, "error": p99(stdout) - seen["ttft"], "cpu": 1e6 * used / seen["tokens"], "memory": memory.peak}
+    reported = p99(stdout)
+    error = reported["ttft"] - seen["true"]["ttft"]
+    return {**seen, "reported": reported, "error": error, "cpu": 1e6 * used / seen["tokens"], "memory": memory.peak}
 
 
 def cell(rows, key, form):
     """The median, with the range of the rounds."""
     values = [row[key] for row in rows]
     return f"{statistics.median(values):{form}} ({min(values):{form}} to {max(values):{form}})"
+
+
+def stated_errors(rate, rows):
+    """Rows of the table of the true errors of the p99 values and those that the tool states."""
+    for metric in METRICS:
+        of = [
+            {"reported": row["reported"][metric], "true": row["true"][metric], "stated": row["reported"]["stated"][metric]}
+            for row in rows
+        ]
+        for row in of:
+            row["error"] = row["reported"] - row["true"]
+        bounded = sum(abs(row["error"]) <= row["stated"] + LOOPBACK for row in of)
+        cells = [cell(of, key, form) for key, form in (("reported", ".3f"), ("true", ".3f"), ("error", "+.3f"), ("stated", ".3f"))]
+        print(f"| {rate} | {metric} | {' | '.join(cells)} | {bounded} of {len(of)} |")
 
 
 def main():
@@ -191,27 +241,46 @@ def main():
     flags.add_argument("--rounds", type=int, default=5)
     flags.add_argument("--seconds", type=int, default=30)
     flags.add_argument("--rate", type=int, default=200)
+    flags.add_argument("--stated", nargs="*", type=int, default=[400, 800], help="further rates at which the stated errors are compared")
+    flags.add_argument("--broken", type=float, default=0.03, help="share of streams that the server breaks in the last round")
     flags = flags.parse_args()
     programs = {name: shutil.which(getattr(flags, name.replace("-", "_"))) for name in flags.only}
     for name in [name for name, program in programs.items() if program is None]:
         print(f"{name} is not here, so it has no row; see --help for how to get it", file=sys.stderr)
         del programs[name]
     server = shutil.which(flags.server) or sys.exit(f"{flags.server} is not a program")
-    rows = {name: [] for name in programs}
+    rows, broken, stated = {name: [] for name in programs}, {}, {rate: [] for rate in flags.stated}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         tokenizer(folder / "tokenizer")
-        for number in range(flags.rounds):
-            for name, program in programs.items():
-                run = Run(flags.rate, flags.seconds, number + 1, folder / "run", folder / "tokenizer")
-                rows[name].append(measure(server, TOOLS[name], os.path.abspath(program), run))
-                print(f"round {number + 1}: {name} {rows[name][-1]}", file=sys.stderr)
+
+        def once(label, name, seed, rate, share=0.0):
+            run = Run(rate, flags.seconds, seed, folder / "run", folder / "tokenizer", share)
+            found = measure(server, TOOLS[name], os.path.abspath(programs[name]), run)
+            print(f"{label}: {name} {found}", file=sys.stderr)
+            return found
+
+        for number in range(1, flags.rounds + 1):
+            for name in programs:
+                rows[name].append(once(f"round {number}", name, number, flags.rate))
+        for name in programs if flags.broken else ():
+            broken[name] = once("broken streams", name, 1, flags.rate, flags.broken)
+        for rate in stated if "offered" in programs else ():
+            stated[rate] = [once(f"{rate}/s, round {number}", "offered", number, rate) for number in range(1, flags.rounds + 1)]
     load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
     print(f"{os.cpu_count()} cores, {platform.machine()}, load {load}; {flags.rate}/s x {TOKENS} tokens for {flags.seconds} s, {flags.rounds} rounds, median (range)\n")
-    print("| tool | sent/s | CoV | KS distance (critical) | TTFT p99 error ms | CPU us/token | memory MB |\n|---|--:|--:|--:|--:|--:|--:|")
+    print("| tool | sent/s | CoV | dispersion | KS distance (critical) | TTFT p99 error ms | CPU us/token | memory MB | broken streams found |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, of in rows.items():
-        distance = f"{cell(of, 'ks', '.4f')} ({of[0]['critical']:.4f})"
-        print(f"| {name} | {cell(of, 'rate', '.1f')} | {cell(of, 'cov', '.2f')} | {distance} | {cell(of, 'error', '+.2f')} | {cell(of, 'cpu', '.1f')} | {cell(of, 'memory', ',.0f')} |")
+        cells = [cell(of, key, form) for key, form in (("rate", ".1f"), ("cov", ".2f"), ("dispersion", ".2f"), ("ks", ".4f"))]
+        cells[-1] += f" ({of[0]['critical']:.4f})"
+        cells += [cell(of, key, form) for key, form in (("error", "+.2f"), ("cpu", ".1f"), ("memory", ",.0f"))]
+        found = f"{broken[name]['reported']['failed']} of {broken[name]['broken']}" if name in broken else "-"
+        print(f"| {name} | {' | '.join(cells)} | {found} |")
+    if rows.get("offered"):
+        print("\n| requests/s | p99 ms | reported | true | true error | stated error | bounded |\n|--:|---|--:|--:|--:|--:|--:|")
+        for rate, of in [(flags.rate, rows["offered"]), *stated.items()]:
+            stated_errors(rate, of)
 
 
 if __name__ == "__main__":

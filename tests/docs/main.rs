@@ -1,12 +1,12 @@
 //! Executes every console block of the README and the book.
 //!
 //! A block fenced as `console` contains commands (`$ ...`) with their output. The commands of a page run in a shell in
-//! a fresh directory, with `offered` on the PATH; `cargo run --release -- X` runs `offered X`. The output must match,
+//! a fresh directory, with `offered` on the PATH; `cargo run --profile quick -- X` runs `offered X`. The output must match,
 //! where any number matches any other number and blanks of any width match, since measurements vary. In a block fenced
 //! as `console,exact` numbers must match too. `[..]` matches any text within a line, and a line `...` any lines. A
 //! command that ends in ` &` runs until the end of its page. A block fenced as `toml,file=shop.toml` is written to that
 //! file. `console,exit=3` expects exit code 3 from the last command. In a block fenced as `console,live` any verdict
-//! matches any other, and exit code 3 counts as 0: on a busy machine a run is late and reports it. Ports 8080 to 8089
+//! and its reason match any other, and exit code 3 counts as 0: on a busy machine a run is late and reports it. Ports 8080 to 8089
 //! of 127.0.0.1 are replaced by free ones.
 //!
 //! `UPDATE_GOLDEN=1 cargo test --test docs` writes the differences into the pages, up to a final `...`; review the
@@ -181,10 +181,23 @@ fn like(expected: &str, actual: &str) -> bool {
     rest.ends_with(last)
 }
 
+/// Whether the line states the validity of a run.
+fn is_validity(line: &str) -> bool {
+    ["VALID", "INVALID"].iter().any(|word| line.starts_with(word))
+}
+
+/// The lines after those that continue the reason of a verdict.
+fn past_reason(lines: &[String]) -> &[String] {
+    &lines[lines.iter().take_while(|line| line.starts_with("  ")).count()..]
+}
+
 fn agrees(expected: &[String], actual: &[String], kind: Kind) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),
         Some((any, rest)) if any.trim() == "..." => (0..=actual.len()).any(|skip| agrees(rest, &actual[skip..], kind)),
+        Some((line, rest)) if kind == Kind::Live && is_validity(line) => actual
+            .split_first()
+            .is_some_and(|(first, after)| is_validity(first) && agrees(past_reason(rest), past_reason(after), kind)),
         Some((line, rest)) => actual
             .split_first()
             .is_some_and(|(first, after)| like(&shape(line, kind), &shape(first, kind)) && agrees(rest, after, kind)),
@@ -237,7 +250,7 @@ impl Page {
     }
 
     fn play(&mut self, step: &Step) -> Result<(), String> {
-        let mut line = step.command.replace("cargo run --release -- ", "offered ");
+        let mut line = step.command.replace("cargo run --profile quick -- ", "offered ");
         if line == "cargo test" {
             return Ok(()); // which is what is running now
         }
@@ -373,10 +386,13 @@ fn every_example_is_launched_as_it_says() {
 }
 
 /// Sources that name flags of *other* programs.
-const FLAGS_OF_OTHERS: [&str; 19] = [
+const FLAGS_OF_OTHERS: [&str; 22] = [
     "import/src/artillery.rs",        // how to choose an environment
     "import/src/artillery/values.rs", // how to give a variable its value
     "import/src/curl.rs",
+    "import/src/curl/data.rs",
+    "import/src/har/hosts.rs", // how to name hosts
+    "import/src/locust.rs",
     "import/src/curl/options.rs",
     "import/src/jmx.rs", // how to give a variable its value
     "import/src/pgbench.rs",

@@ -257,9 +257,9 @@ fn killed_and_frozen_pods_are_accounted_for() -> Tested {
         kill_process(frozen, Signal::STOP).unwrap();
         kill_process(killed, Signal::KILL).unwrap();
         // Until it is reported as silent, which takes ten seconds, and some more by an undisturbed worker.
-        let missed = |seen: &String| seen.contains("worker 3/4: no heartbeat for");
-        let seen = soon(|| Some(verdict(&run)["warnings"].to_string()).filter(missed));
-        assert!(seen.is_some(), "{}", verdict(&run)["warnings"]);
+        let missed = |seen: &String| seen.contains("worker 3/4 is frozen or dead (no heartbeat for");
+        let seen = soon(|| Some(verdict(&run)["reason"].to_string()).filter(missed));
+        assert!(seen.is_some(), "{}", verdict(&run)["reason"]);
         until_parts(&run, "worker-1-of-4", second + 12);
         kill_process(frozen, Signal::CONT).unwrap();
         let job = cluster.until_ended("shop");
@@ -279,7 +279,7 @@ fn killed_and_frozen_pods_are_accounted_for() -> Tested {
         let late = late.filter(|event| event.intended.until(event.sent.unwrap()) > Nanos::from_secs(5)).count();
         assert!(late > 100, "worker 3 sent the missed requests late: {late}");
         let warnings = verdict(&run)["warnings"].to_string();
-        assert!(warnings.contains("worker 2/4: truncated: the record of the end is missing"), "{warnings}");
+        assert!(warnings.contains("worker 2/4: the recording has no end (no run.json)"), "{warnings}");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         let sent = made.iter().filter(|event| event.sent.is_some()).count();
         // Requests of the killed worker in its last second are in none of its parts.
@@ -408,7 +408,7 @@ fn pods_with_a_bucket_need_no_claim() -> Tested {
         assert_eq!(meant(Path::new(&fetched)), whole, "to the nanosecond");
         cluster.until_nothing_is_left();
         let again = run("s3://bucket/run8", &out("again"));
-        assert!(again.code == Some(2) && again.stderr.contains("already holds a run"), "{again:?}");
+        assert!(again.code == Some(2) && again.stderr.contains("already contains a run"), "{again:?}");
         let asked = nginx.stop().iter().filter(|line| *line == "200 GET /ok").count();
         assert_eq!(asked, 2 * whole.len(), "nginx counted both");
         Ok(())

@@ -28,17 +28,22 @@ const GAP: Duration = Duration::from_millis(2);
 
 /// Serves until the test ends. Streams of at least `broken` tokens end without their last events.
 fn serve(broken: u64) -> String {
+    serve_with(broken, " a")
+}
+
+/// The same; the token of a response with one token has the text `single`.
+fn serve_with(broken: u64, single: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            thread::spawn(move || drop(connection(stream, broken)));
+            thread::spawn(move || drop(connection(stream, broken, single)));
         }
     });
     url
 }
 
-fn connection(stream: TcpStream, broken: u64) -> io::Result<()> {
+fn connection(stream: TcpStream, broken: u64, single: &str) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut stream = stream;
@@ -66,12 +71,12 @@ fn connection(stream: TcpStream, broken: u64) -> io::Result<()> {
                 list.len()
             )?;
         } else {
-            respond(&mut stream, &serde_json::from_slice(&body).map_err(io::Error::other)?, broken)?;
+            respond(&mut stream, &serde_json::from_slice(&body).map_err(io::Error::other)?, broken, single)?;
         }
     }
 }
 
-fn respond(stream: &mut TcpStream, body: &Value, broken: u64) -> io::Result<()> {
+fn respond(stream: &mut TcpStream, body: &Value, broken: u64, single: &str) -> io::Result<()> {
     let (_never, pause) = mpsc::channel::<()>();
     let wait = |time| {
         let _ = pause.recv_timeout(time);
@@ -86,7 +91,8 @@ fn respond(stream: &mut TcpStream, body: &Value, broken: u64) -> io::Result<()> 
     wait(FIRST);
     for nth in 1..=tokens {
         let finish = if nth == tokens && !breaks { "\"length\"" } else { "null" };
-        send(format!(r#"{{"choices":[{{"index":0,"delta":{{"content":" a"}},"finish_reason":{finish}}}]}}"#))?;
+        let text = if tokens == 1 { single } else { " a" };
+        send(format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":{finish}}}]}}"#))?;
         if nth < tokens {
             wait(GAP);
         }
@@ -106,9 +112,10 @@ fn llm(url: &str, args: &[&str]) -> Ended {
 }
 
 fn the_metrics_of_a_model_are_those_of_its_law() {
-    let url = serve(u64::MAX);
+    // The first requests have one token each, which may be a special one.
+    let url = serve_with(u64::MAX, "");
     let ended = llm(&url, &["--json", "--ttft", "10s", "--tpot", "10s"]);
-    assert!(ended.stderr.contains("tiny: 0.800 words per token, 9 tokens added"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("tiny: 0.800 words per token; the server adds 9 tokens"), "{}", ended.stderr);
     let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
     let tokens = &json["tokens"];
     let row = |name: &str| {
@@ -123,7 +130,10 @@ fn the_metrics_of_a_model_are_those_of_its_law() {
     assert!(tokens["prompt_error_percent"].as_f64().is_some_and(|percent| percent.abs() < 1.0), "{tokens}");
     assert_eq!(tokens["goodput"]["good"].as_u64(), Some(streams));
     let text = llm(&url, &["--no-pilot", "--quiet"]).stdout;
-    assert!(text.lines().count() <= 20 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    // The verdict depends on the machine; without its warnings the screen has 20 lines.
+    let figures = text.lines().skip_while(|line| !line.is_empty()).count();
+    assert!((1..=9).contains(&figures), "{text}");
     for part in ["ttft        p50 ", "tpot        p50 ", "tokens      "] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -239,14 +249,14 @@ fn a_real_engine_is_measured() -> Tested {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::llama(folder.path())?;
     let url = format!("{}/v1", server.url);
-    let usual = ["llm", &url, "--duration", "4s", "--output", "12", "--stop-at-eos", "--json"];
+    let usual = ["llm", &url, "--duration", "4s", "--output", "12", "--json"];
     let run = |args: &[&str]| {
         let ended = Process::start(offered(&[&usual, args].concat())).end();
         let json: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|why| panic!("{why}: {ended:?}"));
         let requests = json["total_requests"].as_u64().unwrap();
         assert!(requests > 0 && json["outcomes"]["ok"].as_u64() == Some(requests), "{ended:?}");
         assert!(json["tokens"]["streams"].as_u64() == Some(requests), "{json}");
-        assert!(json["tokens"]["tokens_out"].as_u64() <= Some(12 * requests), "{json}");
+        assert_eq!(json["tokens"]["tokens_out"].as_u64(), Some(12 * requests), "{json}");
         assert_eq!(json["tokens"]["without_usage"].as_u64(), Some(0), "{json}");
         json
     };
@@ -256,6 +266,7 @@ fn a_real_engine_is_measured() -> Tested {
     assert!(error.abs() < 15.0, "prompts are off by {error} %");
     let mean = |json: &Value| json["tokens"]["tokens_in"].as_f64().unwrap() / json["total_requests"].as_f64().unwrap();
     assert!((40.0..80.0).contains(&mean(&open)), "{open}");
+    // The engine closes the connection after each stream, without notice.
     run(&["--closed", "2", "--input", "20", "--completions"]);
     let talk = run(&["--rate", "4/s", "--input", "20", "--turns", "3", "--think", "constant:100ms"]);
     assert!(mean(&talk) > 25.0, "prompts hold earlier turns: {talk}");

@@ -195,7 +195,7 @@ fn workers_with_different_runs_do_not_start() {
 fn warned(folder: &Path, say: &str) -> String {
     let said = soon(|| {
         let verdict = checked(ended(&["verify", "--json", folder.to_str().unwrap()]));
-        Some(verdict["warnings"].to_string()).filter(|warnings| warnings.contains(say))
+        Some(format!("{} {}", verdict["reason"], verdict["warnings"])).filter(|warnings| warnings.contains(say))
     });
     said.unwrap_or_else(|| panic!("`{say}` is not said: {:?}", ended(&["verify", folder.to_str().unwrap()])))
 }
@@ -249,8 +249,8 @@ fn other_workers_continue_when_one_is_killed() {
     let _ = other.end();
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert!(run.join("workload.toml").exists());
-    let warnings = warned(&run, "requests of its share were not sent because the worker was lost");
-    assert!(warnings.contains("worker 2/2: truncated: the record of the end is missing"), "{warnings}");
+    let warnings = warned(&run, "worker 2/2 was killed after");
+    assert!(warnings.contains("requests are missing"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "its missing requests are known to the nanosecond");
     let events = read(&run, &ReadOptions::default()).unwrap().events.to_vec().unwrap();
     let (gone, made): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.error == Some(Reason::WorkerLost));
@@ -268,8 +268,8 @@ fn a_frozen_worker_is_reported_and_sends_late() {
     pair.until_parts("2/2", 1);
     other.signal(Signal::STOP);
     let warnings = warned(&run, "no heartbeat for ");
-    assert!(warnings.contains("worker 2/2: no heartbeat for 1"), "{warnings}");
-    assert!(warnings.contains("worker 1/2: the run is still in progress"), "{warnings}");
+    assert!(warnings.contains("worker 2/2 is frozen or dead (no heartbeat for 1"), "{warnings}");
+    assert!(warnings.contains("still running"), "{warnings}");
     other.signal(Signal::CONT);
     assert!(matches!(one.end().code, Some(0 | 3)));
     assert_eq!(other.end().code, Some(3), "the run is invalid");
@@ -295,7 +295,7 @@ fn a_worker_killed_twice_resumes_each_time() {
     assert!(matches!(again.code, Some(0 | 3)), "{again:?}");
     assert!(matches!(one.end().code, Some(0 | 3)));
     let warnings = warned(&run, "requests of its share were not sent because the worker was lost");
-    assert!(warnings.contains("worker 2/2: truncated: the record of the end is missing"), "{warnings}");
+    assert!(warnings.contains("worker 2/2: the recording has no end (no run.json)"), "{warnings}");
     assert_eq!(meant(&run), pair.undisturbed(), "the missing requests are known to the nanosecond");
     let recording = read(&run, &ReadOptions::default()).unwrap();
     let again = recording.nodes.iter().filter(|(name, _)| name.starts_with("2/2 again")).count();

@@ -177,7 +177,8 @@ impl Store {
 
     /// Warnings of its verdict.
     fn warnings(&self) -> String {
-        checked(Process::start(self.offered(&["verify", RUN, "--json"])).end())["warnings"].to_string()
+        let verdict = checked(Process::start(self.offered(&["verify", RUN, "--json"])).end());
+        format!("{} {}", verdict["reason"], verdict["warnings"])
     }
 
     /// Whether no temporary files remain.
@@ -250,7 +251,7 @@ fn a_killed_worker_leaves_its_parts_and_is_resumed() -> Tested {
     well(one);
     let warnings = store.warnings();
     for said in [
-        "worker 2/2: truncated: the record of the end is missing",
+        "worker 2/2: the recording has no end (no run.json)",
         "requests of its share were not sent because the worker was lost",
     ] {
         assert!(warnings.contains(said), "{said}: {warnings}");
@@ -283,7 +284,7 @@ fn a_temporarily_unreachable_store_loses_nothing() -> Tested {
     }
     assert_eq!(store.meant(), store.alone(&load), "nothing is missing");
     let warnings = store.warnings();
-    assert!(!warnings.contains("truncated") && !warnings.contains("not sent"), "{warnings}");
+    assert!(!warnings.contains("has no end") && !warnings.contains("not sent"), "{warnings}");
     assert!(store.is_tidy());
     store.stop();
     Ok(())
@@ -309,13 +310,13 @@ fn rejected_uploads_stay_local_and_are_pushed_later() -> Tested {
     assert!(RunRecord::read(kept).unwrap().is_some_and(|record| record.generator.unwrap().stopped));
     // The recording in the store is not marked as complete.
     store.door.open();
-    assert!(store.warnings().contains("worker 1/1"));
+    assert!(store.warnings().contains("requests are not recorded so far"), "{}", store.warnings());
     let (_, push) = ended.stderr.split_once("upload the rest later: offered ").expect("a command");
     let push: Vec<&str> = push.split(';').next().unwrap().split_whitespace().collect();
     assert_eq!(push[..2], ["push", kept.to_str().unwrap()]);
     let said = store.said(&push);
-    assert!(!said.contains(": 0 files uploaded") && !said.contains(" 0 were there"), "the rest: {said}");
-    assert!(!store.warnings().contains("worker 1/1"), "{}", store.warnings());
+    assert!(!said.contains(": 0 files uploaded") && !said.contains(" 0 already present"), "the rest: {said}");
+    assert!(!store.warnings().contains("not recorded"), "{}", store.warnings());
     assert!(store.said(&push).contains(": 0 files uploaded"));
     store.stop();
     Ok(())
@@ -329,8 +330,8 @@ fn a_store_that_fails_is_reported_after_a_second() -> Tested {
     clock.sleep_until(clock.now() + Nanos::from_secs(3));
     store.door.open();
     let ended = verify.end();
-    assert!(ended.stderr.contains("warning: the object store fails: "), "{ended:?}");
-    assert!(ended.stderr.contains("holds no run"), "it has been tried again: {ended:?}");
+    assert!(ended.stderr.contains("warning: the object store failed: "), "{ended:?}");
+    assert!(ended.stderr.contains("contains no run"), "it has been tried again: {ended:?}");
     store.stop();
     Ok(())
 }
@@ -377,7 +378,7 @@ fn invalid_urls_are_reported() -> Tested {
         (ended.code, ended.stderr)
     };
     let empty = said(&["verify", "s3://bucket/runs/8"]);
-    assert!(empty.0 == Some(2) && empty.1.contains("s3://bucket/runs/8 holds no run"), "{empty:?}");
+    assert!(empty.0 == Some(2) && empty.1.contains("s3://bucket/runs/8 contains no run"), "{empty:?}");
     let nowhere = said(&["verify", "s3://another/runs/8"]);
     assert!(nowhere.0 == Some(1) && nowhere.1.contains("The specified bucket does not exist"), "{nowhere:?}");
     let whole = said(&["watch", "s3://bucket"]);
@@ -448,7 +449,8 @@ fn workers_share_the_cells_of_a_sweep_in_a_bucket() -> Tested {
     let part = sweeping(&store, text, "2/3", &grid).end();
     assert!(part.code == Some(0) && part.stderr.contains("4 cells of other workers are not finished"), "{part:?}");
     let others = ["1/3", "3/3"].map(|share| sweeping(&store, text, share, &grid)).map(Process::end);
-    let whole = others.iter().find(|ended| !ended.stdout.is_empty()).expect("the last worker reads all cells");
+    let whole = others.iter().find(|ended| !ended.stdout.is_empty());
+    let whole = whole.unwrap_or_else(|| panic!("the last worker reads all cells: {others:?}"));
     let alone = store.folder.path().join("alone");
     let file = store.folder.path().join("w.toml");
     let alone = ["sweep", file.to_str().unwrap(), "--output", alone.to_str().unwrap()];
@@ -507,7 +509,7 @@ fn a_killed_sweep_worker_resumes_and_duplicate_numbers_are_refused() -> Tested {
     assert_eq!(directories, ["cells/rate=50", "cells/rate=100@2", "cells/rate=150", "cells/rate=200"]);
     let url = format!("{SWEEP}/cells/rate=100@2");
     let verdict: Value = serde_json::from_str(&store.said(&["verify", &url, "--json"])).unwrap();
-    assert!(!verdict["warnings"].to_string().contains("truncated"), "the recording is complete again: {verdict}");
+    assert!(!verdict["warnings"].to_string().contains("has no end"), "the recording is complete again: {verdict}");
     store.stop();
     Ok(())
 }

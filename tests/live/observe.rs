@@ -97,6 +97,6 @@ fn unrelated_observations_are_refused() -> Tested {
     let page = ended(&["verify", &results, "--host", &host]);
     let said = page.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("no sample is within the run"), "{page:?}");
-    assert!(said.contains("nothing was observed in the judged time"), "{page:?}");
+    assert!(said.contains("nothing was observed in the analysed time"), "{page:?}");
     Ok(())
 }

@@ -196,13 +196,13 @@ fn queries_and_responses() -> Tested {
         assert_eq!(cluster.ask(&format!("select count(*) from seen where {written}")), inserted.to_string());
     }
     for (request, words) in [
-        ("sql = \"select $1::int\"\nparameters = [1, 2]", "takes 1 parameters, and the workload passes 2"),
+        ("sql = \"select $1::int\"\nparameters = [1, 2]", "takes 1 parameters, but the workload passes 2"),
         ("sql = \"select nobody from seen\"", "SQLSTATE 42703: column \"nobody\" does not exist"),
         (
             "sql = \"select 1 as one\"\nextract = [{ name = \"x\", column = \"two\" }]",
             "has no column `two`; it has one",
         ),
-        ("sql = \"select 1\"\nget = \"/\"", "does not go with a request in SQL"),
+        ("sql = \"select 1\"\nget = \"/\"", "cannot be combined with sql"),
     ] {
         let url = cluster.url("me");
         let target = format!("url = \"{url}\"\nconnections = 1\n[[request]]\nname = \"it\"\n{request}");

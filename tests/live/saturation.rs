@@ -24,7 +24,7 @@ fn a_saturated_thread_is_reported() {
     let ended = Process::start(offered(&[&["run", &target, "--json", "--quiet"][..], &load].concat())).end();
     server.stop().unwrap();
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    let beyond = "warning: the target of 2000000/s on 1 thread exceeds ";
+    let beyond = "warning: the target rate of 2000000/s on 1 thread exceeds ";
     assert!(ended.stderr.starts_with(beyond), "said before the run, too: {}", ended.stderr);
     let run: Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(run["validity"], "invalid");
@@ -56,6 +56,6 @@ fn more_users_than_open_files_gives_a_warning() {
     ]);
     let ended = Process::start(limited).end();
     server.stop().unwrap();
-    let beyond = "warning: the run may need 1000 connections, but this process may open 200;";
+    let beyond = "warning: the run may need 1000 connections, but this process may open only 200;";
     assert!(ended.stderr.starts_with(beyond), "{}", ended.stderr);
 }

@@ -119,7 +119,7 @@ fn exporters_are_scraped_during_the_run() {
     assert!(mean("nginx", "series_rate", "nginx_http_requests_total") > 0.0);
     assert_eq!(host("db")["clock"]["source"], "same_clock");
     let said = side["saturation"].as_str().unwrap();
-    assert!(said.starts_with("saturated: one processor (cpu0) of db at 0.96; everything else at 0."), "{said}");
+    assert!(said.starts_with("saturated: one processor (cpu0) of db at 0.96; all others at 0."), "{said}");
     let notes = host("db")["notes"].to_string();
     assert!(notes.contains("{\"counter\":\"orders_total\",\"kind\":\"counter_reset\"}"), "{notes}");
 
@@ -168,7 +168,7 @@ fn unreachable_exporters_are_reported_and_the_run_continues() {
     let made = ended(&["run", &workload, "--output", &run, "--quiet"]);
     assert!(matches!(made.code, Some(0 | 3)), "{made:?}");
     let page = ended(&["verify", &run, "--details"]).stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["its response has no numbers", "longer than a megabyte"] {
+    for part in ["the response has no numbers", "longer than a megabyte"] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     for name in ["nobody", "silent", "html"] {
@@ -194,7 +194,7 @@ fn invalid_scrape_targets_are_refused() {
         ("name = \"db\"\ntarget.url = \"http://h/\"\nserie = []", "did you mean `series`"),
         (
             "name = \"db\"\ntarget.url = \"http://h/\"\n[[observe.scrape]]\nname = \"db\"\ntarget.url = \"http://i/\"",
-            "another is called",
+            "two endpoints are named",
         ),
     ] {
         let text = format!(

@@ -42,9 +42,10 @@ impl Server {
     pub(crate) fn llama(folder: &Path) -> Result<Self, Missing> {
         needs("llama", has("gguf, numpy, xllamacpp"))?;
         let server = Self::start(folder, "llama.py", &[]);
-        let models = format!("{}/v1/models", server.url);
-        let lists = || ended(&["run", &models, "--once"]).stdout.contains("random.gguf").then_some(());
-        assert!(soon(lists).is_some(), "the engine lists no model");
+        // The engine lists its model before it is loaded, and refuses other requests until then.
+        let health = format!("{}/health", server.url);
+        let is_ready = || ended(&["run", &health, "--once"]).stdout.contains("\"ok\"").then_some(());
+        assert!(soon(is_ready).is_some(), "the engine does not load its model");
         Ok(server)
     }
 

@@ -48,7 +48,7 @@ fn verified(arrivals: &str, discipline: &str, requests: &str) -> Value {
     let run = ended(&["run", path, "--output", out, "--quiet"]);
     assert!(matches!(run.code, Some(0 | 3)), "{run:?}");
     let page = ended(&["verify", out, "--twin"]);
-    assert!(page.stdout.contains("Beside its simulation"), "{page:?}");
+    assert!(page.stdout.contains("Compared with its simulation"), "{page:?}");
     let shown = folder.path().join("page.html");
     let report = ended(&["report", out, "-o", shown.to_str().unwrap()]);
     assert_eq!(report.code, Some(0), "{report:?}");

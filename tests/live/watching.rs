@@ -147,7 +147,7 @@ fn ctrl_c_removes_the_display_and_prints_the_summary() -> Tested {
     assert!(!is_shown(&ended), "{ended}");
     assert!(ended.contains("request  requests"), "{ended}");
     let all = terminal.history();
-    assert!(all.contains("the run was stopped before its end"), "{all}");
+    assert!(all.contains("STOPPED") && all.contains("from outside"), "{all}");
     Ok(())
 }
 

@@ -287,7 +287,7 @@ fn a_log_analysis_and_a_sweep_have_their_own_sections() {
     let other = "{\n  \"schema\": \"offered.capacity/1\",\n  \"workload\": \"w.toml\"}";
     let other = offered_fails(folder.path(), &["report", "broken.json", "-o", "x.html"], other);
     assert!(
-        other.contains("no report of offered.capacity/1 documents") && other.contains("run or sweep directories"),
+        other.contains("offered.capacity/1 documents cannot be reported") && other.contains("run or sweep directories"),
         "{other}"
     );
 }
@@ -306,7 +306,7 @@ fn errors_have_a_fix() {
     for (args, why) in [
         (&["report", "run"][..], "-o report.html"),
         (&["report", "run", "-o", "report.pdf"], "write .html and print it in a browser"),
-        (&["report", "run", "-o", "x.html", "-o", "report"], "the extension names no format"),
+        (&["report", "run", "-o", "x.html", "-o", "report"], "unknown extension"),
         (&["report", "run", "-o", "x.md", "--format", "html"], "write a .html file"),
         (&["report", "absent.jtl", "-o", "x.html"], "absent.jtl"),
         (&["report", "w.toml", "-o", "x.html"], "w.toml"),

@@ -19,7 +19,8 @@ fn each_workload_has_a_schedule() {
         let output =
             run.args(["run", "workload.toml", "--seed", "1", "--dry-run"]).current_dir(&folder).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        assert!(text.lines().any(|line| line.starts_with("VALID ")), "{folder:?}: {text}{output:?}");
+        // With the warning, in a run this short, that some think times are longer.
+        assert!(text.lines().any(|line| line.starts_with("VALID")), "{folder:?}: {text}{output:?}");
     }
 }
 

@@ -56,6 +56,24 @@ fn the_interval_contains_the_true_value_for_most_seeds() {
     assert!(f64::from(held) >= least * seeds as f64, "{held} of {seeds}");
 }
 
+/// Twenty sizes above the limit are 1.9 million requests, and 48 trials have 260,000.
+#[test]
+fn simulations_with_few_large_sizes_decide_nothing() {
+    let text = "seed = 1\nduration = \"1m\"\narrivals.open.rate = \"90/s\"\n\
+                server.service = { pareto = { min = \"5.4545ms\", shape = 2.2 } }\n";
+    let found = capacity(text, &["--vary", "rate", "--slo", "p99 < 1s", "--trials", "48"]);
+    let [point] = &found["points"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!(
+        (&point["trials"], &point["result"], &point["metrics"][0]["low"]),
+        (&48.into(), &"undecided".into(), &Value::Null)
+    );
+    let warning = found["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.contains("too few of them for response.p99: 1") && warning.ends_with("increase duration"),
+        "{warning}"
+    );
+}
+
 #[test]
 fn the_number_of_users_agrees_with_the_machine_repair_model() {
     use offered_plan::closed::machine_repair::MachineRepair;

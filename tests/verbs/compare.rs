@@ -78,8 +78,11 @@ fn wrong_input_is_an_error_with_the_next_step() {
     for (args, why) in [
         (&[&*a][..], "nothing to compare: give two --target"),
         (&[&*a, "--target", "http://a/"], "nothing to compare"),
-        (&[&*a, "--baseline", "none", "--target", "http://a/", "--target", "http://b/"], "none"),
-        (&[&*a, &*a, "--settle", "10s"], "--settle 10s leaves nothing of a round of 10s"),
+        (
+            &[&*a, "--baseline", "none", "--target", "http://a/", "--target", "http://b/"],
+            "with --baseline, A is the recording",
+        ),
+        (&[&*a, &*a, "--settle", "10s"], "--settle 10s must be shorter than --round 10s"),
         (&[&*a, &*a, "--metric", "errors"], "is not mean, max or a percentile"),
         (&[&*a, &*ramp, "--simulate"], "set the round to 1m"),
         (&[&*a, &*a, "--pairs", "3"], "--pairs"),

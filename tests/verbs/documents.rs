@@ -29,7 +29,7 @@ fn named<D: Document + Serialize + DeserializeOwned>(text: &str) {
     round_trip::<D>(text);
     let other = text.replacen(D::SCHEMA, "offered.other/1", 1);
     let Err(why) = serde_json::from_str::<D>(&other) else { panic!("{} is taken for another", D::SCHEMA) };
-    assert!(why.to_string().contains("it is a document `offered.other/1`"), "{why}");
+    assert!(why.to_string().contains("the document has the schema `offered.other/1`"), "{why}");
     crate::schema::holds(D::SCHEMA, &serde_json::from_str(text).unwrap());
 }
 

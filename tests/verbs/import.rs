@@ -138,6 +138,20 @@ fn files_are_found_relative_to_the_workload() {
 }
 
 #[test]
+fn a_history_of_locust_is_known_by_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let header = "Timestamp,User Count,Type,Name,Requests/s,Total Request Count,Total Average Response Time\n";
+    let rows = "1700000000,10,,Aggregated,0,0,0\n1700000002,10,,Aggregated,8,16,40\n";
+    std::fs::write(folder.path().join("users.csv"), [header, rows].concat()).unwrap();
+    let workload = succeeds(folder.path(), &["import", "users.csv", "--set", "host=http://127.0.0.1:8080"]);
+    assert!(workload.contains("a statistics history of Locust"), "{workload}");
+    std::fs::write(folder.path().join("results.csv"), "timeStamp,elapsed\n1,2\n").unwrap();
+    let refused = offered(folder.path(), &["import", "results.csv"]);
+    let (_, stderr) = text(&refused);
+    assert!(refused.status.code() == Some(2) && stderr.contains("offered verify results.csv"), "{stderr}");
+}
+
+#[test]
 fn commands_come_from_stdin_too() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_offered"))
         .args(["import", "-"])

@@ -227,7 +227,7 @@ fn networks_and_classes_are_solved() {
     assert_eq!(classes["results"].as_array().unwrap().len(), 2);
     let beyond = json("solve --class a:3000:1000s:50ms,40ms --class b:2000:2000s:10ms,80ms --budget 100000");
     assert!(
-        beyond["results"][0]["assumption"].as_str().unwrap().contains("error of the response is at most"),
+        beyond["results"][0]["assumption"].as_str().unwrap().contains("error of the response time is at most"),
         "{beyond}"
     );
 }
@@ -261,7 +261,7 @@ fn models_without_a_formula_are_simulated_and_marked() {
     assert!(rows[0]["method"] != "simulation" && rows[0]["response_low_s"].is_null(), "{}", rows[0]);
     let shown = done(&ask.replace("{}", "20000"));
     let marks: Vec<usize> = shown.lines().map(|line| line.matches('±').count()).collect();
-    assert_eq!(marks, [0, 0, 0, 1, 1, 0, 0, 1, 0], "{shown}");
+    assert_eq!(marks, [0, 0, 0, 1, 1, 0, 0, 2, 0], "{shown}");
     assert!(shown.contains("simulated (20000 requests"), "{shown}");
     // Impossible cells are reported; the others are still compared.
     let (_folder, path) =

@@ -41,5 +41,5 @@ fn retries_make_the_goodput_depend_on_the_past_and_a_budget_or_a_breaker_ends_th
     let page = fs::read_to_string(out.join("page.html")).unwrap();
     assert!(page.contains("a circuit breaker ends it"), "the page shows its claims");
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("overloaded by its own retries"), "{text}");
+    assert!(text.contains("retries overloaded the server"), "{text}");
 }

@@ -80,7 +80,7 @@ fn two_policies_are_compared_on_the_same_requests() {
     assert!(number("ratio_low") > 1.0 && number("ratio") > number("ratio_low"), "{total}");
     let page = text(&offered(folder.path(), &["verify", "run", "--twin", "--workload", "other.toml"]).stdout);
     assert!(
-        page.contains("Beside its simulation: open, srpt (ms)") && page.contains("% slower than its model."),
+        page.contains("Compared with its simulation: open, srpt (ms)") && page.contains("% slower than its model."),
         "{page}"
     );
     assert!(page.contains("requests have a pair."), "{page}");

@@ -1,8 +1,9 @@
 """The plans of the comparison: one construct each, as (tool, name, plan, expectation, options).
 
-The expectation says how `offered` may differ: EQUAL (not at all), noted(TEXT) (the import's notes contain TEXT), timed(TEXT) (the same, but
-only the times differ) or refused(TEXT) (the import refuses, and its message contains TEXT). Options: `files` beside the plan, `properties` (JMeter), `mask` (a regular expression
-whose matches are replaced on both sides, for random values), `set` (variables of offered).
+The expectation says how `offered` may differ: EQUAL (not at all), noted(TEXT) (the import's notes contain TEXT), timed(TEXT) (they contain
+TEXT, but the requests are equal) or refused(TEXT) (the import refuses, and its message contains TEXT). Options: `files` beside the plan,
+`properties` (JMeter), `mask` (a regular expression whose matches are replaced on both sides, for random values), `set` (variables of
+offered), `unordered` (the order of the requests does not matter) and `recorded` (the requests of a recording, which no tool sends).
 """
 
 from jmx import *
@@ -15,7 +16,7 @@ def noted(text):
 
 
 def timed(text):
-    """The same requests at other times, and a note."""
+    """The same requests, perhaps at other times, and a note."""
     return ("timed", text)
 
 
@@ -177,7 +178,7 @@ one("csv_quotes_as_text", csv() + http("/a", "POST", [("x", "${a}")]), loops=2, 
 one("csv_semicolon", csv(delimiter=";") + http("/a?x=${a}&y=${b}"), loops=2, files={"data.csv": "u1;p1\nu2;p2\n"})
 one("csv_tab", csv(delimiter="\\t") + http("/a?x=${a}&y=${b}"), loops=2, files={"data.csv": "u1\tp1\nu2\tp2\n"})
 one("csv_more_cells", csv() + http("/a?x=${a}&y=${b}"), loops=2, files={"data.csv": "u1,p1,q1\nu2,p2\n"})
-one("csv_fewer_cells", csv() + http("/a?x=${a}&y=${b}"), noted("keeps the earlier value"), loops=2, files={"data.csv": "u1,p1\nu2\n"})
+one("csv_fewer_cells", csv() + http("/a?x=${a}&y=${b}"), noted("keeps the earlier one"), loops=2, files={"data.csv": "u1,p1\nu2\n"})
 one("csv_blank_lines", csv() + http("/a?x=${a}"), noted("<EOF>"), loops=3, files={"data.csv": "u1,p1\n\nu2,p2\n"})
 one("csv_other_extension", csv("data.txt") + http("/a?x=${a}"), loops=2, files={"data.txt": PAIRS})
 one("csv_end_stops", csv(recycle=False, stopThread=True) + http("/a?x=${a}"), loops=5, files={"data.csv": PAIRS})
@@ -253,7 +254,7 @@ one("once_unneeded", controller("OnceOnlyController", http("/login")) + http("/a
 one("once_one_iteration", controller("OnceOnlyController", http("/login")) + http("/a"))
 one("once_and_data", csv() + controller("OnceOnlyController", http("/login?x=${a}")) + http("/a?x=${a}"), loops=3, files={"data.csv": PAIRS})
 one("once_in_simple_controller", controller("GenericController", controller("OnceOnlyController", http("/login")) + http("/a")) + http("/b"), loops=2)
-one("once_later", http("/a") + controller("OnceOnlyController", http("/login")) + http("/b"), noted("here they come before them"), loops=2)
+one("once_later", http("/a") + controller("OnceOnlyController", http("/login")) + http("/b"), noted("here they are sent before the others"), loops=2)
 one("once_of_threads", controller("OnceOnlyController", http("/page", children=HTML)) + http("/a?t=${tok}"), loops=2, threads=3)
 one("once_only", controller("OnceOnlyController", http("/login")), loops=2, threads=2)
 one("once_in_loop", loop(2, controller("OnceOnlyController", http("/login")) + http("/a")))
@@ -283,8 +284,9 @@ one("if_script_and", VALUES + when('"${n}" == "5" && ${pi} <= 3.1', http("/yes")
 one("if_within_if", VALUES + when("${__jexl3(${n} == 5)}", http("/yes") + when("${__jexl3(${pi} > 4)}", http("/no") + http("/no")) + http("/more")) + http("/z"))
 one("if_changes_its_value", VALUES + when("${__jexl3(${n} == 5)}", http("/page", children=extract_regex("n", "nothing(x)", default="6")) + http("/still")) + http("/z"))
 for name, function in [("jexl_sum", "${__jexl3(${n} + 1)}"), ("groovy_product", "${__groovy(vars.get('n').toInteger() * 2 - 1)}"), ("groovy_text", "${__groovy(vars.get('t') + '-' + vars.get('n'))}"),
-                       ("int_sum", "${__intSum(${n},2,-1)}"), ("uppercase", "${__uppercase(${t})}")]:
+                       ("int_sum", "${__intSum(${n},2,-1)}"), ("uppercase", "${__changeCase(${t},UPPER)}")]:
     one(f"computed_{name}", VALUES + http("/a", args=[("x", function)]))
+one("function_of_a_plugin", http("/a", args=[("x", "${__uppercase(ab)}")]), noted("Custom JMeter Functions"))
 one("if_text_and_number", NUMBER + when('${__jexl3("${n}" == 5)}', http("/yes")) + when('${__jexl3("${n}" == 6)}', http("/no")) + http("/z"))
 one("if_order_of_texts", NUMBER + when('${__jexl3("${n}" > "30")}', http("/yes")) + http("/z"))
 one("if_groovy_text_and_number", NUMBER + when('${__groovy(vars.get("n") == 5)}', http("/no")) + http("/z"), noted("only if a condition holds"))
@@ -308,7 +310,7 @@ one("foreach_extracted", http("/json", children=extract_json("id", "$.list[*].id
     + element("ForeachController", {"ForeachController.inputVal": "id", "ForeachController.returnVal": "x", "ForeachController.useSeparator": True}, http("/a?x=${x}")), noted("for each value"))
 one("interleave", controller("InterleaveControl", http("/a") + http("/b")) + http("/z"), noted("in turn"), loops=4)
 one("random_controller", element("RandomController", {}, http("/a") + http("/b")) + http("/z"), loops=2, mask="^/[ab]$")
-one("random_order", element("RandomOrderController", {}, http("/a") + http("/b")) + http("/z"), noted("in random order"))
+one("random_order", element("RandomOrderController", {}, "".join(http(f"/{n}") for n in range(6))) + http("/z"), noted("in random order"))
 one("throughput_percent", element("ThroughputController", {"ThroughputController.style": 1, "ThroughputController.perThread": False, "ThroughputController.maxThroughput": 1, "ThroughputController.percentThroughput": "50.0"}, http("/a")) + http("/z"), noted("at random"), loops=4)
 one("throughput_total", element("ThroughputController", {"ThroughputController.style": 0, "ThroughputController.perThread": True, "ThroughputController.maxThroughput": 2}, http("/a")) + http("/z"), noted("total number"), loops=4)
 one("switch_number", controller("SwitchController", http("/a") + http("/b"), value="1") + http("/z"))

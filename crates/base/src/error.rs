@@ -6,7 +6,7 @@
 pub struct InvalidValue(String);
 
 impl InvalidValue {
-    /// An error with this line as its message.
+    /// An error whose message is this line.
     pub fn new(line: impl Into<String>) -> Self {
         Self(line.into())
     }
@@ -16,6 +16,33 @@ impl InvalidValue {
     pub fn no_name(name: &str, names: &[&str]) -> Self {
         Self(format!("`{name}` is not one of {}{}", names.join(", "), nearest(name, names)))
     }
+}
+
+/// Beginnings of messages whose subject is the key or file before them.
+const VERBS: [&str; 15] = [
+    "must ",
+    "cannot be ",
+    "needs ",
+    "has ",
+    "is ",
+    "are ",
+    "does ",
+    "belongs ",
+    "combines ",
+    "ends ",
+    "exists ",
+    "have ",
+    "holds ",
+    "listens ",
+    "submits ",
+];
+
+/// A message about a key, a flag or a file: `subject must be ...` if the message begins with a verb, else
+/// `subject: message`. The subject `-` is standard input.
+pub fn sentence(subject: &str, message: &str) -> String {
+    let subject = if subject == "-" { "standard input" } else { subject };
+    let between = if VERBS.iter().any(|verb| message.starts_with(verb)) { " " } else { ": " };
+    format!("{subject}{between}{message}")
 }
 
 /// ` (did you mean ...?)` if one of `known` is spelled almost like `word`, otherwise an empty text.

@@ -1,4 +1,4 @@
-//! What every crate uses: time, random streams, shares of a run, enums with names, and text that is safe to show.
+//! Types that every crate uses: time, random streams, shares of a run, enums with names, and text that is safe to show.
 //!
 //! Everything here is pure: no clock, no I/O, no threads, no global randomness.
 
@@ -11,7 +11,7 @@ mod share;
 mod text;
 pub mod time;
 
-pub use error::{InvalidValue, nearest};
+pub use error::{InvalidValue, nearest, sentence};
 pub use number::{count, short, significant};
 pub use random::{Purpose, Seed, Stream};
 pub use share::Share;

@@ -19,7 +19,7 @@ pub fn short(value: f64) -> String {
     significant(value, 3)
 }
 
-/// As [`short`], with this number of significant digits, of which those before the decimal point are never fewer.
+/// Like [`short`], with this number of significant digits; digits before the decimal point are never dropped.
 pub fn significant(value: f64, digits: usize) -> String {
     let size = value.abs();
     if value.is_nan() {

@@ -12,7 +12,7 @@
 
 use crate::log::ln;
 
-/// What a random number is for. The discriminants are part of the schedule: never renumber them.
+/// The purpose of a random number. The discriminants are part of the schedule: never renumber them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Gaps between the arrivals of sessions.
@@ -21,7 +21,7 @@ pub enum Purpose {
     Think = 2,
     /// Number of requests of a session.
     Length = 3,
-    /// Choice of the request of a launch.
+    /// Choice of the request that a session sends next.
     Choice = 4,
     /// Work of a request for a modelled server.
     Size = 5,
@@ -35,24 +35,25 @@ pub enum Purpose {
     File = 9,
     /// Waits between the attempts of a request.
     Jitter = 10,
-    /// How long a user waits for a response.
+    /// Time after which a user gives up.
     Patience = 11,
-    /// Whether a condition of a flow holds, where no response decides.
+    /// Result of a condition of a flow that no response decides.
     Condition = 12,
-    /// When a session makes its last steps after the end of the run.
+    /// Times of the last steps of a session, after the end of the run.
     End = 13,
-    /// Where in its tick a rounded stamp is put, and what the bootstrap draws, when a recording is judged.
+    /// Positions of rounded timestamps within their ticks, and samples of the bootstrap, when a recording is verified.
     Judge = 20,
-    /// In which order the cells of a sweep are visited.
+    /// Order of the cells of a sweep.
     Order = 21,
 }
 
-/// The recorded number from which every random choice of a run follows.
+/// The recorded number that determines every random choice of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// Where a random order of the numbers below `n` puts `index`; `key` tells several orders apart. Every number below `n` comes up once.
+    /// The position of `index` in a random permutation of the numbers below `n`; `key` selects one of several
+    /// permutations.
     ///
     /// A Feistel network of four rounds over the smallest even number of bits, repeated until the result is below `n` (cycle walking: Black and
     /// Rogaway, "Ciphers with Arbitrary Finite Domains", 2002), so that no order is stored.
@@ -134,7 +135,7 @@ impl Stream {
         ((self.next_u64() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// An exponential number of mean 1, by inversion: one uniform number each.
+    /// An exponential number of mean 1, by inversion of one uniform number.
     #[inline]
     pub fn exponential(&mut self) -> f64 {
         -ln(self.uniform())
@@ -151,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// A whole number from 0 to `below - 1`, without bias worth naming (`below` / 2^64).
+    /// A whole number from 0 to `below - 1`, with a bias of at most `below` / 2^64.
     #[inline]
     pub fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(below)) >> 64) as u64

@@ -19,7 +19,7 @@ impl Share {
     /// The whole run.
     pub const ALL: Self = Self { index: 0, count: 1 };
 
-    /// Worker `index` (from 0) of `count`.
+    /// The share of worker `index` (from 0) of `count`.
     ///
     /// # Errors
     /// No workers, or an index that is not below their count.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-/// Whether a reader cannot see this character: control characters, and those that Unicode calls default-ignorable (zero width,
-/// writing direction, tags; `Default_Ignorable_Code_Point` of Unicode 16, UAX #44), line and paragraph separators. Variation selectors of
-/// emoji count as readable.
+/// Whether a reader cannot see this character. This applies to control characters, and to those that Unicode calls
+/// default-ignorable (zero width, writing direction, tags; `Default_Ignorable_Code_Point` of Unicode 16, UAX #44), line
+/// and paragraph separators. Variation selectors of emoji count as readable.
 pub fn is_unreadable(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -16,8 +16,8 @@ pub fn is_unreadable(c: char) -> bool {
         )
 }
 
-/// The text in one line, with unreadable characters as escapes: `\n`, `\u{1b}`, `\u{202e}`. Text from outside can then neither move a cursor
-/// nor hide or reorder the text beside it.
+/// The text in one line, with unreadable characters as escapes: `\n`, `\u{1b}`, `\u{202e}`. Text from outside can then
+/// neither move the cursor nor hide or reorder other text.
 pub fn visible(text: &str) -> Cow<'_, str> {
     escaped(text, is_unreadable)
 }

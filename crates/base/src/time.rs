@@ -14,7 +14,7 @@ pub use instant::{Difference, Instant};
 
 use crate::InvalidValue;
 
-/// A length of time, in whole nanoseconds. When something happens is an [`Instant`].
+/// A duration in whole nanoseconds. A point in time is an [`Instant`].
 ///
 /// Written `500ms`, `10s`, `1m30s`, `25m`, `1h`, `12.5s`; units are `h m s ms us ns` (and `µs`). Printing gives a text that
 /// parses to the same value.
@@ -22,9 +22,9 @@ use crate::InvalidValue;
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    /// No time at all.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
-    /// Longer than anything takes (584 years).
+    /// The longest duration, 584 years.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A duration of whole seconds.
@@ -42,25 +42,25 @@ impl Nanos {
         Self(micros * 1000)
     }
 
-    /// The nearest nanosecond to `secs`; negative and not-a-number give zero, too large gives [`Nanos::MAX`].
+    /// The nearest nanosecond to `secs`; negative numbers and NaN give zero, too large ones [`Nanos::MAX`].
     #[inline]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9 + 0.5) as u64)
     }
 
-    /// In seconds.
+    /// This duration in seconds.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In milliseconds.
+    /// This duration in milliseconds.
     #[inline]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In microseconds.
+    /// This duration in microseconds.
     #[inline]
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3
@@ -163,8 +163,8 @@ impl FromStr for Nanos {
     }
 }
 
-/// A duration in seconds. Unlike a [`Nanos`] it may be finer than a nanosecond, where it is written in seconds with more than
-/// nine decimals.
+/// A duration in seconds. Unlike a [`Nanos`], it keeps fractions of a nanosecond if the text is in seconds with more
+/// than nine decimals.
 ///
 /// # Errors
 /// The text is not a duration.
@@ -185,12 +185,12 @@ pub fn written_seconds(seconds: f64) -> String {
     if nanos.as_secs_f64() == seconds { nanos.to_string() } else { format!("{seconds}s") }
 }
 
-/// A number with all its digits, without a point where it is whole.
+/// A number with all its digits; a whole number without a decimal point.
 pub fn written_number(number: f64) -> String {
     if number.fract() == 0.0 && number.abs() < 1e15 { format!("{number}") } else { format!("{number:?}") }
 }
 
-/// A rate per second, zero included: the nearest number to `31.73/s`.
+/// Parses a rate, zero included, and returns the nearest number per second: 31.73 for `31.73/s`.
 ///
 /// # Errors
 /// The text is not a rate.
@@ -208,7 +208,7 @@ pub fn per_second(text: &str) -> Result<f64, InvalidValue> {
     }
 }
 
-/// `"31.73"` as `(3173, 2)`: the digits as one integer, and the number of decimals.
+/// The digits of a number as one integer, and the number of decimals: `(3173, 2)` for `"31.73"`.
 fn decimal(text: &str) -> Option<(u64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -242,7 +242,7 @@ impl Rate {
         }
         if count > per.0 {
             return Err(InvalidValue::new(
-                "a rate is at most 1000000000/s: the resolution of instants is one nanosecond",
+                "a rate is at most 1000000000/s, because times have a resolution of one nanosecond",
             ));
         }
         let divisor = gcd(count, per.0);
@@ -262,7 +262,7 @@ impl Rate {
         Self::new(libm::round(per_sec * scale) as u64, Nanos::from_secs(scale as u64))
     }
 
-    /// Launches per second.
+    /// Requests per second.
     pub fn per_sec(self) -> f64 {
         self.count as f64 / self.per as f64 * 1e9
     }
@@ -321,16 +321,14 @@ impl FromStr for Rate {
         };
         let (digits, places) = decimal(number.trim()).ok_or_else(wrong)?;
         if digits == 0 {
-            return Err(InvalidValue::new(format!(
-                "the rate `{text}` is zero; it must be above zero, for example 100/s"
-            )));
+            return Err(InvalidValue::new("the rate must be above zero, for example 100/s"));
         }
         let per_nanos = 10u64.checked_pow(places).and_then(|p| p.checked_mul(per.0)).ok_or_else(wrong)?;
         Self::new(digits, Nanos(per_nanos))
     }
 }
 
-/// A length of time in ns, for people: two digits and a unit.
+/// A duration in ns as text for people: two digits and a unit.
 pub fn span(ns: f64) -> String {
     match ns {
         _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),

@@ -11,16 +11,16 @@ use crate::table::Table;
 const EXAMPLES: &str = "\
 Examples:
   offered calibrate             about a minute, on the idle load machine
-  offered calibrate --quick     a few seconds, for a first impression
+  offered calibrate --quick     a few seconds, less precise
 
 The result is saved in $XDG_STATE_HOME/offered/calibration.json (default
-~/.local/state/offered). `offered run` warns above half of the measured rate.";
+~/.local/state/offered). `offered run` warns if its rate is above half of the measured one.";
 
 /// Measure the generator's precision and maximum rate on this machine and save them
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Measure for half a second per row instead of eight
+    /// Measure each row of the result table for 0.5 s instead of 8 s
     #[arg(long)]
     quick: bool,
     /// Print one JSON document (schema offered.calibrate/1)
@@ -50,10 +50,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     out!("{table}");
     out!(
-        "At full speed one thread sends {:.0} requests/s over {CONNECTIONS} connections, {:.2} us of CPU time each.",
+        "At full speed one thread sends {:.0} requests/s over {CONNECTIONS} connections; a request takes {:.2} us of CPU time.",
         found.max_rate_per_s,
         found.cpu_us_per_request
     );
-    out!("Saved in {}; `offered run` warns above half of that rate.", path.display());
+    out!("Saved in {}; `offered run` warns if its rate is above half of this one.", path.display());
     Ok(Exit::Done)
 }

@@ -18,26 +18,26 @@ use crate::workload_file::WorkloadFlags;
 const AFTER: &str = "\
 Every trial is a run (or a simulation) of the workload with its own seed. The
 search starts at the workload's rate or number of users. It doubles or halves
-until the objective is met at one value and missed at another, then bisects.
+until one value meets the objective and another does not, and then bisects.
 Each value takes three to ten runs, or three to 48 simulations, until the
-interval of every figure lies on one side of its limit. The result is an
-interval: the objective was met at its low end and missed at its high end.
+confidence interval of each statistic is on one side of its limit. The result is
+an interval: its low end met the objective, its high end did not.
 
 Examples:
   offered capacity w.toml --vary rate --slo 'p99 < 250ms, errors < 0.1%'
   offered capacity w.toml --vary users --slo 'p90 < 31ms' --simulate
   offered capacity w.toml --vary rate=500 --slo 'p99 < 1s' --precision 2%
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the generator, not
-the server, was the limit.";
+Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the generator limited
+the result, not the server.";
 
 /// Search for the largest rate or number of users that meets an objective
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Workload file; its duration and warm-up apply to each trial
+    /// Workload file; also sets the duration and the warm-up of each trial
     workload: PathBuf,
-    /// Field to search along, with an optional start [default: the workload's value]
+    /// Field to maximise, such as rate or users, with an optional start value [default: the workload's value]
     #[arg(long, value_name = "FIELD[=START]")]
     vary: Along,
     /// Objective, for example 'p99 < 250ms, errors < 0.1%'
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     /// Simulate the trials on the workload's [server] instead of running them
     #[arg(long)]
     simulate: bool,
-    /// Stop when the interval is narrower than this share of its value
+    /// Stop when the ends of the interval differ by at most this
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::simulate::percent)]
     precision: f64,
     /// Maximum number of trials [default: 100, or 1000 simulations]
@@ -86,8 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(if result.generator_limit.is_some() { Exit::Invalid } else { Exit::Done })
 }
 
-/// A number of trials that suffices for one value at least.
+/// Parses a number of trials that is enough for at least one value.
 fn at_least_one_value(text: &str) -> Result<usize, String> {
     let enough = text.parse().ok().filter(|trials| *trials >= MIN_TRIALS);
-    enough.ok_or_else(|| format!("`{text}` is not enough trials; one value takes at least {MIN_TRIALS}"))
+    enough.ok_or_else(|| format!("`{text}` trials are not enough; one value needs at least {MIN_TRIALS}"))
 }

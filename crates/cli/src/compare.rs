@@ -24,20 +24,20 @@ use crate::workload_file::WorkloadFlags;
 use crate::{input_file, report, result_files, signals};
 
 const AFTER: &str = "\
-A pair is one round against A and one against B with the same requests at the
-same times (of two workloads: if they have the same seed), in alternating order
-(A B, B A, ...). The first pair warms up. After four pairs, and after every
-second further one, the 95 % interval of the change is computed. It is wide
-enough for all these looks together, so the comparison may stop as soon as it
-knows the answer.
+A pair is one round against A and one against B, with the same requests at the
+same times. (Two workloads need the same seed for this.) The order alternates:
+A B, B A. The first pair is a warm-up. After four pairs, and then after every
+second pair, the 95 % interval of the change is computed. The interval accounts
+for repeated tests, so the comparison may stop as soon as the answer is clear.
 
-Without --no-worse-than it stops when B is known to be slower or faster, or when
-the interval is as narrow as --precision. With it, B passes when the interval is
-below the limit, and fails when it is above, or when more of its requests fail.
+Without --no-worse-than, the comparison stops when B is known to be slower or
+faster, or when the interval is as narrow as --precision. With --no-worse-than,
+B passes when the interval is below the limit. B fails when the interval is
+above the limit, or when more requests of B fail.
 
-With --baseline, A is a recording: the directory of an earlier comparison (its
-rounds of B), or a run directory. Differences between machines then count as a
-change of the server, and are not in the interval.
+With --baseline, A is a recording: a run directory, or the directory of an
+earlier comparison, whose rounds of B are used. If A and B ran on different
+machines, the effect counts as a change of the server; the interval ignores it.
 
 Examples:
   Two versions of a service
@@ -46,15 +46,15 @@ Examples:
     offered compare a.toml b.toml
   Two modelled servers
     offered compare a.toml b.toml --simulate
-  A gate in CI, against last week's recording
+  A check in CI against last week's recording
     offered compare w.toml --baseline last -o now --no-worse-than 5%
   A page, and a summary for the pull request
     offered compare a.toml b.toml -o compare.html -o compare.md
-  The first baseline, for the gate
+  The first recording for this check
     offered run w.toml -o last
 
-Exit codes: 0 done, or no worse; 1 could not continue; 2 wrong input; 3 not
-known whether B is no worse; 99 B is worse.";
+Exit codes: 0 done, or no worse; 1 could not continue; 2 wrong input; 3 unclear
+whether B is worse; 99 B is worse.";
 
 /// Compare two targets or workloads in interleaved rounds: is B slower than A?
 #[derive(clap::Args)]
@@ -65,19 +65,19 @@ pub(crate) struct Args {
     /// Workload file of B
     #[arg(conflicts_with = "target")]
     other: Option<PathBuf>,
-    /// URL that replaces the target of the workload: first that of A, then that of B
+    /// URL instead of the target of the workload; given twice: A, then B
     #[arg(long, value_name = "URL")]
     target: Vec<String>,
-    /// Recorded comparison or run that is A
+    /// Directory of a recorded comparison or run to use as A
     #[arg(long, value_name = "DIR", conflicts_with = "other")]
     baseline: Option<PathBuf>,
-    /// Statistic of the response times that decides: mean, max, or a percentile
+    /// Compared statistic of the response times: mean, max, or a percentile
     #[arg(long, value_name = "STATISTIC", default_value = "p95", value_parser = statistic)]
     metric: Statistic,
     /// Largest accepted increase of the metric from A to B
     #[arg(long, value_name = "PERCENT")]
     no_worse_than: Option<Percent>,
-    /// Stop when the interval is narrower than this share of its value
+    /// Stop when the half-width of the 95 % interval of the change is at most this
     #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = crate::simulate::percent)]
     precision: f64,
     /// Duration of a round
@@ -108,7 +108,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let (directory, reports) = outputs(args)?;
     if args.settle >= args.round {
-        return Err(Failure::input(format!("--settle {} leaves nothing of a round of {}", args.settle, args.round)));
+        return Err(Failure::input(format!("--settle {} must be shorter than --round {}", args.settle, args.round)));
     }
     let read = |path: &PathBuf| args.flags.read(path, args.simulate);
     let (first, workload) = read(&args.workload)?;
@@ -160,7 +160,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// The directory of the rounds, and the files of the result with their formats.
 type Outputs<'a> = (Option<&'a Path>, Vec<(&'a Path, Format)>);
 
-/// What `--output` names; an error if it cannot be written, before the work begins.
+/// The files and the directory that `--output` names. Returns an error, before the work begins, if they cannot be
+/// written.
 fn outputs(args: &Args) -> Result<Outputs<'_>, Failure> {
     let (mut directories, mut reports) = (Vec::new(), Vec::new());
     for path in &args.output {
@@ -170,7 +171,7 @@ fn outputs(args: &Args) -> Result<Outputs<'_>, Failure> {
         }
     }
     match directories[..] {
-        [_, _, ..] => return Err(Failure::input("--output names two directories; a comparison has one")),
+        [_, _, ..] => return Err(Failure::input("--output names two directories; give only one")),
         [_] if args.simulate => {
             return Err(Failure::input(
                 "--simulate records no rounds; --output can only be a report: .html, .md, .xml (JUnit) or .json",
@@ -199,7 +200,9 @@ fn sides<'a>(
         ([target], None, Some(_)) => Ok(vec![of_target(target)]),
         ([], Some(second), None) => Ok(vec![of_file(first), of_file(second)]),
         ([_, _], None, None) => Ok(args.target.iter().map(of_target).collect()),
-        (_, _, Some(_)) => Err(Failure::input("with --baseline, B is one target; give one --target or none")),
+        (_, _, Some(_)) => {
+            Err(Failure::input("with --baseline, A is the recording; give --target at most once, for B"))
+        }
         _ => Err(Failure::input("nothing to compare: give two --target, a second workload file, or --baseline DIR")),
     }
 }

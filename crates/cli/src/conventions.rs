@@ -1,4 +1,4 @@
-//! Hints for flags of other load testers: the flag of `offered` with the same meaning.
+//! Hints for flags of other load testers: the flag of `offered run` with the same meaning.
 
 use std::path::Path;
 
@@ -39,14 +39,14 @@ const FLAGS: &[(&[&str], &str, &str)] = &[
     (
         &["--spawn-rate", "--hatch-rate", "--ramp-up", "--stage", "--stages"],
         "Locust, k6",
-        "use --ramp 30s to start users one after another; a changing rate is a profile in a workload file",
+        "use --ramp 30s to start users one after another; for a changing rate, write a profile in a workload file",
     ),
     (&["-L", "--location", "--max-redirects"], "curl, k6", "use --follow N to follow redirects"),
     (&["--http2", "--http2-prior-knowledge"], "curl, oha", "use --protocol h2 for HTTP/2"),
     (
         &["-b", "--cookie", "-a", "--basic-auth"],
         "curl, hey, oha",
-        "use a header for a cookie or a password, -H 'Cookie: a=1'",
+        "send a cookie or a password as a header: -H 'Cookie: a=1'",
     ),
     (&["--out", "--csv"], "k6, Locust", "use -o DIR to record the run; `offered export` writes it in other formats"),
 ];
@@ -77,8 +77,10 @@ pub(crate) fn hint(error: &clap::Error, mut line: impl Iterator<Item = String>) 
     if flag.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.')) {
         // clap reports `-5/s` or only its first letter.
         let [before, below] = words.windows(2).find(|pair| pair[1].starts_with(flag))? else { return None };
-        return before.starts_with('-').then(|| format!("{before} {below}: must not be negative"));
+        return before.starts_with('-').then(|| format!("{before} {below} must not be negative"));
     }
+    // Other commands have no such flags.
+    words.iter().take(2).find(|word| *word == "run")?;
     let (_, tools, hint) = FLAGS.iter().find(|(flags, ..)| flags.contains(&flag))?;
     Some(format!("unknown flag {flag} (of {tools}); {hint}"))
 }
@@ -124,15 +126,17 @@ mod tests {
             ("run -L", "--follow N"),
             ("run --cookie a=1", "-H 'Cookie"),
             ("run --out csv=a", "-o DIR"),
-            ("run --open -5/s", "--open -5/s: must not be negative"),
+            ("run --open -5/s", "--open -5/s must not be negative"),
         ] {
             let error = Line::try_parse_from(line.split(' ')).unwrap_err();
             let hint =
                 super::hint(&error, line.split(' ').map(str::to_owned)).unwrap_or_else(|| panic!("{line}: {error}"));
             assert!(hint.contains(here), "{line}: {hint}");
         }
-        let error = Line::try_parse_from(["run", "--opne", "1"]).unwrap_err();
-        assert_eq!(super::hint(&error, std::iter::empty()), None);
+        for words in [["run", "--opne", "1"], ["simulate", "-q", "1"]] {
+            let error = Line::try_parse_from(words).unwrap_err();
+            assert_eq!(super::hint(&error, words.into_iter().map(str::to_owned)), None, "{words:?}");
+        }
         let line = "run --json a.json";
         let error = Line::try_parse_from(line.split(' ').filter(|word| *word != "--json")).unwrap_err();
         let hint = super::hint(&error, line.split(' ').map(str::to_owned)).unwrap();

@@ -12,17 +12,18 @@ use offered_verify::Validity;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{json, out, status};
+use crate::screen::word;
 use crate::table::{Table, paragraph};
 use crate::{report, result_files, verdict_lines};
 
 const AFTER: &str = "\
-The servers are three of `offered serve`, on free ports of 127.0.0.1.
+The command starts three `offered serve` servers on free ports of 127.0.0.1.
 
 Examples:
   offered demo
   offered demo --seconds 60 --report demo.html";
 
-/// Run open, closed and partly-open load against a known server, beside theory
+/// Measure open, closed and partly-open load on a known server; compare with theory
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
@@ -85,18 +86,21 @@ fn print(models: &[Model]) {
     for Model { model, run, .. } in models.iter().filter(|model| model.run.validity != Validity::Valid) {
         let text = format!("{}: {}", run.validity.heading(), run.reason);
         let warnings = run.warnings.iter().filter(|warning| !verdict_lines::states(warning));
-        let warnings = warnings
-            .flat_map(|warning| [paragraph("  warning: ", &warning.message), paragraph("  fix: ", &warning.fix)]);
+        let warnings = warnings.flat_map(|warning| {
+            let head = format!("  {}: ", word(warning));
+            [paragraph(&head, &warning.message), paragraph("  fix: ", &warning.fix)]
+        });
         let lines = paragraph(&format!("{model}: "), &text).into_iter().chain(warnings.flatten());
         lines.for_each(|line| out!("{line}"));
     }
     out!(
-        "Same server, same load. In the closed system {USERS} users wait for their responses,
-so a slow server receives fewer requests and looks faster than it is. Open:
-everybody arrives independently, as on the web. Partly-open: visitors arrive
-independently, make a few requests, and leave.
+        "The three runs have the same server and the same load. In the closed system, {USERS}
+users wait for their responses, so a slow server receives fewer requests and
+looks faster than it is. In the open system, users arrive independently, as on
+the web. In the partly-open system, visitors arrive independently, make a few
+requests, and leave.
 The simulation serves the same requests as the run; (95 %) is the interval of the
-ratio. Theory is the mean of a long run: try --seconds 300.
+ratio. Theory gives the mean of a long run: try --seconds 300.
 
 next: offered run http://localhost:8080/ --open 100/s"
     );

@@ -26,7 +26,7 @@ pub(crate) enum Exit {
     Done,
     /// 3: done, but the result is invalid or could not be checked.
     Invalid,
-    /// 4: done, but the disk or the object store did not take all data.
+    /// 4: done, but some data could not be written to the disk or object store.
     WriteLoss,
     /// 99: done and valid, but a threshold failed or every request failed.
     Failed,

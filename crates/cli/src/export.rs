@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(kind) = args.format.kind() else {
         if !here.path().is_dir() {
             return Err(Failure::input(format!(
-                "{} is not a run directory; only run directories can be packed",
+                "{} is not a run directory; only a run directory can be written as a tar archive",
                 args.run.display()
             )));
         }

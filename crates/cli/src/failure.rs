@@ -52,7 +52,7 @@ impl From<Error> for Failure {
                 "--slo needs numbers in the first --vary, but `{value}` of {field} is not a number; put a numeric field first"
             ),
             Error::NoStart { field } => {
-                format!("the search along `{field}` needs a start, for example --vary {field}=100")
+                format!("the search along `{field}` needs a start value, for example --vary {field}=100")
             }
             Error::Occupied { path, content } => {
                 format!("{} already contains {content}; choose another -o", path.display())
@@ -68,7 +68,7 @@ impl From<Error> for Failure {
                 path.join("workload.toml").display()
             ),
             Error::SweepStopped { left } => {
-                format!("stopped with {left} cells to do; run the same command again to resume")
+                format!("stopped before {left} cells were finished; run the same command again to resume")
             }
             Error::Stopped => {
                 "stopped; a search cannot be resumed, start a new one near its last value (--vary FIELD=START)"
@@ -76,7 +76,7 @@ impl From<Error> for Failure {
             }
             Error::Run(Run::Certificate { address, reason }) => format!(
                 "the certificate of {address} is not valid: {reason}; set its root (target.tls.roots) or its name \
-                 (target.tls.server_name), or accept any with --insecure (target.tls.insecure = true)"
+                 (target.tls.server_name), or accept any certificate with --insecure (target.tls.insecure = true)"
             ),
             Error::Run(Run::NoHttp2 { address, reason }) => {
                 format!("{address} does not support HTTP/2: {reason}; remove --protocol h2 (target.protocol)")

@@ -20,19 +20,19 @@ use crate::{input_file, object_store, result_files};
 
 const EXAMPLES: &str = "\
 Examples:
-  A server from three runs at different loads, and the workload with it
+  Fit a server to three runs at different loads, and write a workload with it
     offered fit runs/20 runs/60 runs/80 -o fitted.toml
     offered simulate fitted.toml
     offered plan solve fitted.toml --load 0.95
-  All cells of a sweep, with the Universal Scalability Law
+  All runs of a sweep, with the Universal Scalability Law
     offered fit sweeps/1 -o fitted.toml
   Processor time per response from the server's machine
     offered fit runs/1 --host db.parquet -o fitted.toml
   The number of servers is known
     offered fit runs/1 runs/2 --servers 4
 
-Run the server at one low load (its service times) and one or more high loads
-(its discipline).
+Use runs at one low load, which show the service times, and at one or more high
+loads, which show the discipline.
 
 Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 
@@ -40,7 +40,7 @@ Exit codes: 0 done; 1 could not continue; 2 wrong input.";
 #[derive(Arguments)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run directories, or sweep directories for all their cells
+    /// Run directories, or sweep directories with all their runs
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Workload file to write, with the fitted [server]; overwritten
@@ -49,7 +49,7 @@ pub(crate) struct Args {
     /// Number of servers [default: fitted]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     servers: Option<u32>,
-    /// Disciplines to choose from [default: fcfs, ps, lcfs, srpt, fb, priorities, infinite]
+    /// Disciplines to try (`offered simulate --help` explains them) [default: fcfs, ps, lcfs, srpt, fb, priority, infinite]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     discipline: Vec<Policy>,
     /// Exclude this time after the first request
@@ -86,7 +86,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 out!("next: offered simulate {0}, or offered plan solve {0}", path.display());
             }
         }
-        (Some(path), None) => status!("{} was not written: no run to compare with a model", path.display()),
+        (Some(path), None) => {
+            status!("{} was not written, because there is no run to compare with a model", path.display());
+        }
         (None, _) => {}
     }
     Ok(Exit::Done)
@@ -97,7 +99,7 @@ fn runs(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut all = Vec::new();
     for path in given {
         if path.is_file() {
-            return Err(Error::FitNeedsRun { path: path.clone() }.into());
+            return Err(Error::fit_needs_run(path).into());
         }
         let mut cells: Vec<PathBuf> = finished_cells(path).collect();
         if cells.is_empty() {
@@ -111,7 +113,7 @@ fn runs(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 fn print(found: &Fit) {
     server(found);
-    out!("\nService time (requests that met no other, until the next was sent)");
+    out!("\nService time (of requests that were alone at the server)");
     let mut table = Table::new(["request", "n", "mean ms", "95 %", "scv", "distribution"]);
     for law in &found.service {
         let interval = format!("{} to {}", number(law.mean_low_ms), number(law.mean_high_ms));
@@ -122,14 +124,14 @@ fn print(found: &Fit) {
     out!(no newline: "{table}");
     for law in found.service.iter().filter(|law| !law.alternatives.is_empty()) {
         let others: Vec<&str> = law.alternatives.iter().map(|other| family(other)).collect();
-        prose(&format!("{}: the data cannot tell its distribution from {}", law.request, others.join(", ")));
+        prose(&format!("{}: the data cannot distinguish its distribution from {}", law.request, others.join(", ")));
     }
     saturation(found);
     left_out(found);
     found.warnings.iter().for_each(|warning| prose(&format!("warning: {warning}")));
 }
 
-/// The name of a distribution that is written as TOML.
+/// The name of the distribution in this TOML text.
 fn family(distribution: &str) -> &str {
     distribution.trim_start_matches("{ ").split(' ').next().unwrap_or_default()
 }
@@ -151,14 +153,23 @@ fn server(found: &Fit) {
             table.row([one.name(), typical, largest, one.largest_difference_in.clone()]);
         }
         out!(no newline: "{table}");
-        out!("differences of simulated from measured responses, in standard errors");
+        out!("differences between simulated and measured response times, in standard errors");
+        if let Some(rates) = found.candidates[0].rates {
+            let coefficient = |name: &str, value: f64, low: f64, high: f64| match value > 0.0 {
+                true => format!("{name} {} (95 %: {} to {})", number(value), number(low), number(high)),
+                false => format!("{name} 0"),
+            };
+            let contention = coefficient("contention", rates.contention, rates.contention_low, rates.contention_high);
+            let coherency = coefficient("coherency", rates.coherency, rates.coherency_low, rates.coherency_high);
+            prose(&format!("rates, from up to {} requests in flight: {contention}, {coherency}", rates.most_in_flight));
+        }
     }
 }
 
-/// Each run, predicted with the service times of the others.
+/// Each run, predicted from the service times of the other runs.
 fn left_out(found: &Fit) {
     if !found.left_out.is_empty() {
-        out!("\nEach run, predicted with the service times of the others");
+        out!("\nEach run, predicted from the service times of the other runs");
         let mut table = Table::new(["run", "mean ms", "predicted", "p95 ms", "predicted", "largest"]);
         for run in &found.left_out {
             let numbers = [run.mean_ms, run.predicted_mean_ms, run.p95_ms, run.predicted_p95_ms].map(number);
@@ -188,7 +199,7 @@ fn saturation(found: &Fit) {
             let error = 100.0 * law.largest_left_out_error;
             prose(&format!(
                 "Universal Scalability Law over {} runs: contention {alpha} ({low} to {high}), coherency {beta} ({beta_low} to \
-                 {beta_high}); a run left out is predicted to {error:.1} % or better",
+                 {beta_high}); the rate of a run that is left out is predicted to within {error:.1} %",
                 law.points.len()
             ));
         }

@@ -24,24 +24,28 @@ Examples:
   offered import plan.jmx -o 'shop-{group}.toml' one workload per thread group
   offered import plan.jmx --property users=50    as jmeter -Jusers=50
   offered import visit.har                       a browser's recording
-  offered import api.yaml -o api.toml            a sketch from OpenAPI
+  offered import visit.har --target-host shop.example --target-host cdn.example
+  offered import api.yaml -o api.toml            a draft from OpenAPI
   offered import shop.postman_collection.json    one flow per folder
   pbpaste | offered import -                     curl commands (clipboard)
   offered import load.sh                         a pgbench command
   offered import bank.sql --set PGHOST=127.0.0.1 --set PGUSER=me
   offered import artillery.yml
   offered import options.json --set url=http://127.0.0.1:8080/   k6 inspect
+  offered import web_stats_history.csv           the users of a Locust run
+  offered import urls.txt                        URLs of siege, targets of vegeta
 
-The content of a file decides its format, not its name. Comments at the top of
-the workload list the parts that were not translated, with the line in the source.
+The format is detected from the content of the file, not from its name. Comments
+at the top of the workload list the parts that were not translated, with the
+line in the source.
 
 Exit codes: 0 done; 1 could not write; 2 wrong input.";
 
-/// Translate a JMeter, HAR, OpenAPI, Postman, curl, pgbench, Artillery or k6 file
+/// Translate a JMeter, k6, Locust, Postman, HAR, curl, ... file to a workload
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// JMeter plan, HAR, OpenAPI 3, Postman 2.x, curl, pgbench, Artillery, k6 options, or - for stdin
+    /// JMeter plan, HAR, OpenAPI 3, Postman 2.x, curl, pgbench, Artillery, k6, Locust, or - for stdin
     file: PathBuf,
     /// Output file, never overwritten [default: stdout]
     #[arg(short, long, value_name = "FILE")]
@@ -55,10 +59,13 @@ pub(crate) struct Args {
     /// Set a JMeter property, as jmeter -J does (repeatable)
     #[arg(long = "property", value_name = "NAME=VALUE", value_parser = pair)]
     properties: Vec<(String, String)>,
-    /// Read JMeter properties from this file, as jmeter -q does; --property has precedence
+    /// Read JMeter properties from this file, as jmeter -q does; --property takes precedence
     #[arg(long = "properties", value_name = "FILE")]
     property_file: Option<PathBuf>,
-    /// Shorten longer pauses of a recording to this time
+    /// Keep only the recorded requests to this host and its subdomains (repeatable) [default: the recorded site]
+    #[arg(long = "target-host", value_name = "HOST")]
+    target_hosts: Vec<String>,
+    /// Shorten pauses of a recording that are longer than this time
     #[arg(long, value_name = "TIME")]
     cap_think: Option<Nanos>,
     /// Format of the input file [default: detected]
@@ -75,7 +82,7 @@ enum Format {
     Jmx,
     /// A browser recording (HTTP archive)
     Har,
-    /// An OpenAPI 3 document
+    /// An OpenAPI 3 or Swagger 2.0 document
     Openapi,
     /// A Postman collection
     Postman,
@@ -87,6 +94,10 @@ enum Format {
     Artillery,
     /// The options of a k6 script (JSON)
     K6,
+    /// A statistics history of Locust (CSV)
+    Locust,
+    /// A list of URLs (siege, vegeta)
+    Urls,
 }
 
 impl From<Format> for offered_import::Format {
@@ -100,6 +111,8 @@ impl From<Format> for offered_import::Format {
             Format::Pgbench => Self::Pgbench,
             Format::Artillery => Self::Artillery,
             Format::K6 => Self::K6,
+            Format::Locust => Self::Locust,
+            Format::Urls => Self::Urls,
         }
     }
 }
@@ -107,7 +120,7 @@ impl From<Format> for offered_import::Format {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let file = if args.file == Path::new("-") { "stdin".to_owned() } else { args.file.display().to_string() };
-    if args.input_format.is_none() {
+    if args.input_format.is_none() && !is_locust_history(&args.file) {
         // Scripts pass: the importer reports which tool they belong to.
         input_file::refuse(
             &args.file,
@@ -129,6 +142,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         variables: Some(&values),
         properties: Some(&properties),
         max_pause: args.cap_think,
+        hosts: &args.target_hosts,
         read_include: Some(&read_include),
     };
     let plans = offered_import::read(&text, &file, &options).map_err(refusal)?;
@@ -182,6 +196,14 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Whether the file begins as a statistics history of Locust; other CSV files are results.
+fn is_locust_history(path: &Path) -> bool {
+    let mut bytes = Vec::new();
+    path.is_file()
+        && File::open(path).is_ok_and(|file| file.take(1024).read_to_end(&mut bytes).is_ok())
+        && offered_import::is_locust_history(&String::from_utf8_lossy(&bytes))
+}
+
 /// `NAME=VALUE`.
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
@@ -193,11 +215,12 @@ fn pair(text: &str) -> Result<(String, String), String> {
 /// The error, with the flag that resolves it.
 fn refusal(error: Error) -> Failure {
     match &error {
-        Error::UnresolvedHost { kind: ParameterKind::Variable, name, .. } => {
-            Failure::input(format!("{error}; add --set {name}=..."))
-        }
-        Error::UnresolvedHost { kind: ParameterKind::Property, name, .. } => {
-            Failure::input(format!("{error}; add --property {name}=..."))
+        Error::UnresolvedHost { kind, name, .. } | Error::Unresolved { kind, name, .. } => {
+            let flag = match kind {
+                ParameterKind::Variable => "--set",
+                ParameterKind::Property => "--property",
+            };
+            Failure::input(format!("{error}; add {flag} {name}=..."))
         }
         _ => Failure::input(error),
     }
@@ -267,7 +290,7 @@ fn combined(plans: &[Plan], file: &str, args: &Args) -> Result<Exit, Failure> {
     let names = plans.iter().map(|plan| plan.name.as_str()).collect::<Vec<_>>().join(", ");
     let text = Plan::combined_text(plans, file).map_err(|why| {
         Failure::input(format!(
-            "{file} has {} thread groups, which are no single workload: {why}; add --group NAME, or -o 'plan-{{group}}.toml' for one file each; groups: {names}",
+            "{file} has {} thread groups, which cannot be one workload: {why}; add --group NAME, or -o 'plan-{{group}}.toml' for one file each; groups: {names}",
             plans.len()
         ))
     })?;
@@ -323,5 +346,9 @@ fn summary(plan: &Plan) -> String {
     let flows =
         if plan.flows.is_empty() { String::new() } else { format!(", {}", count(plan.flows.len() as u64, "flow")) };
     let length = plan.count.map_or(plan.duration.to_string(), |most| count(most.number(), "transaction"));
-    format!("{arrivals}, {length}, {}{flows}", count(plan.requests.len() as u64, "request"))
+    let hosts = match plan.more_targets.len() {
+        0 => String::new(),
+        more => format!(" to {} hosts", more + 1),
+    };
+    format!("{arrivals}, {length}, {}{hosts}{flows}", count(plan.requests.len() as u64, "request"))
 }

@@ -29,8 +29,8 @@ Examples:
   Without a request: edit target.url in the file
     offered init
 
-For a request with a login or a body, copy it as a curl command from the
-browser's network tab: offered import - -o workload.toml
+If the request needs a login or a body: in the browser's network tab, copy it as
+a curl command, and paste it into: offered import - -o workload.toml
 
 Exit codes: 0 done; 1 the request failed, nothing was written; 2 wrong input.";
 
@@ -45,13 +45,13 @@ const MAX_REDIRECTS: u32 = 5;
 /// Limits for the p95 of the response time, in ms; the first that is ten times the first response is proposed.
 const BOUNDS_MS: [u32; 8] = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000];
 
-/// Write a first workload with comments, after one request to its URL
+/// Request a URL once, and write a workload with comments for it
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// URL of the target (`http://`, `https://`, `unix:/run/app.sock:/path`)
     url: Option<String>,
-    /// Output file; workload.schema.json, for completion in editors, goes to its directory
+    /// Output file; its directory also gets workload.schema.json, for completion in editors
     #[arg(short, long, value_name = "FILE", default_value = "workload.toml")]
     output: PathBuf,
     /// Overwrite an existing file
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         None => First { service: None, redirects: 0 },
     };
     write(&args.output, &workload_text(&url, &args.output, &first), args.force)?;
-    write(&schema, schema::workload(), true)?;
+    write(&schema, &schema::workload(), true)?;
     out!("{}: open arrivals at 20/s for 30 s; comments explain every part", args.output.display());
     out!("{}: completion and checks in editors", schema.display());
     let file = args.output.display();
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Sends the request of the workload once and shows what comes back. An error unless it succeeds.
+/// Sends the request of the workload once and shows the response. Returns an error unless the request succeeds.
 fn request(url: &Url, file: &Path) -> Result<First, Failure> {
     let text = workload_text(url, file, &First { service: None, redirects: MAX_REDIRECTS });
     let source = WorkloadSource::new("the first request".to_owned(), text, input_file::beside(None));
@@ -121,7 +121,7 @@ fn request(url: &Url, file: &Path) -> Result<First, Failure> {
     }
 }
 
-/// Why nothing is written after this last exchange, and what to do.
+/// The reason why nothing is written after this last exchange, and the next step.
 fn refusal(url: &Url, last: Option<&Exchange>) -> String {
     let Some(last) = last else { return format!("{url}: stopped; nothing was written") };
     let location = last.received.iter().flat_map(|received| &received.head).find_map(|line| {
@@ -145,7 +145,7 @@ fn workload_text(url: &Url, file: &Path, first: &First) -> String {
     let origin = Url { path: "/".to_owned(), ..url.clone() }.to_string();
     let redirects = match first.redirects {
         0 => String::new(),
-        most => format!("redirects = {most}               # followed in a row, to paths of this server\n"),
+        most => format!("redirects = {most}               # consecutive redirects to follow, on this server\n"),
     };
     let service_ms = first.service.map(|service| service.as_secs_f64() * 1e3);
     let least = service_ms.map_or(0.0, |milliseconds| 10.0 * milliseconds);
@@ -186,7 +186,7 @@ fn write(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
         .map_err(|error| Failure::stopped(format!("cannot write {}: {error}", path.display())))
 }
 
-/// The path of the schema beside the workload. An error if it is a file of something else.
+/// The path of the schema beside the workload. Returns an error if that file exists and is not this schema.
 fn schema_file(workload: &Path) -> Result<PathBuf, Failure> {
     let path = workload.with_file_name(SCHEMA_FILE);
     let is_ours =

@@ -163,7 +163,11 @@ pub(crate) const RESULTS: [Kind; 6] =
 pub(crate) fn broken(name: &str, lines: &[String]) {
     /// Number of lines to print.
     const LISTED: usize = 10;
-    status!("warning: {} lines of {name} cannot be parsed and are ignored:", lines.len());
+    let what = match lines.len() {
+        1 => format!("1 line of {name} cannot be parsed and is ignored"),
+        n => format!("{n} lines of {name} cannot be parsed and are ignored"),
+    };
+    status!("warning: {what}:");
     lines.iter().take(LISTED).for_each(|line| status!("  {line}"));
     if lines.len() > LISTED {
         status!("  and {} more", lines.len() - LISTED);

@@ -25,7 +25,7 @@ Examples:
     offered kubernetes shop.toml --workers 8 --pvc runs | kubectl apply -f -
   Each worker on its own node, with four CPUs
     offered kubernetes shop.toml --workers 8 --pvc runs --spread host --cpus 4
-  The next run: each needs its own name, which is also its directory
+  The next run, with a new name, which is also its directory
     offered kubernetes shop.toml --workers 8 --pvc runs --name shop-2
   Run it from here and fetch the result
     offered kubernetes shop.toml --workers 8 --pvc runs --run -o runs/1
@@ -49,7 +49,7 @@ The Secret with the credentials of the bucket:
 Exit codes: 0 done; 1 could not continue; 2 wrong input; with --run also 3 the
 run is invalid and 99 a threshold failed.";
 
-/// Print Kubernetes manifests that run a workload with many workers, or run them
+/// Run a workload with many workers on Kubernetes, or print the manifests
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -58,28 +58,28 @@ pub(crate) struct Args {
     /// Number of workers
     #[arg(long, value_name = "N")]
     workers: u32,
-    /// PersistentVolumeClaim for rendezvous and recording; every worker must be able to mount it
+    /// PersistentVolumeClaim that the workers share for their start and recordings; each must be able to mount it
     #[arg(long, value_name = "NAME", required_unless_present = "rendezvous")]
     pvc: Option<String>,
-    /// Bucket URL for rendezvous and recording instead of --pvc; a new one for each run
+    /// Bucket URL that the workers share instead of --pvc; use a new URL for each run
     #[arg(long, value_name = "URL", conflicts_with = "pvc")]
     rendezvous: Option<PathBuf>,
     /// Secret with the bucket's credentials, as environment variables [default: the node's role]
     #[arg(long, value_name = "NAME", requires = "rendezvous")]
     credentials: Option<String>,
-    /// Maximum time without progress of a worker's upload to the bucket, after its end
+    /// Give up an upload to the bucket after this time without progress, counted from the end of the run
     #[arg(long, value_name = "TIME", requires = "rendezvous", default_value = "5m")]
     upload_timeout: Nanos,
     /// Keep each worker's recording in a volume of this size until the Job is deleted [default: no volume]
     #[arg(long, value_name = "SIZE", requires = "rendezvous", value_parser = storage_size)]
     storage: Option<String>,
-    /// Storage class of these volumes [default: the cluster's]
+    /// Storage class of the volumes of --storage [default: the cluster's]
     #[arg(long, value_name = "NAME", requires = "storage")]
     storage_class: Option<String>,
     /// Service account of the workers [default: the namespace's]
     #[arg(long, value_name = "NAME")]
     service_account: Option<String>,
-    /// Name of the Job and of the run's directory [default: the workload file]
+    /// Name of the Job and of the run's directory [default: the name of the workload file]
     #[arg(long)]
     name: Option<String>,
     /// Container image with `offered`, built from the Dockerfile
@@ -99,7 +99,7 @@ pub(crate) struct Args {
     /// Maximum time that workers wait for each other
     #[arg(long, value_name = "TIME", default_value = "5m")]
     wait: Nanos,
-    /// Time limit of the Job [default: duration, --wait, --upload-timeout and 5 minutes]
+    /// Time limit of the Job [default: the sum of the duration, --wait, --upload-timeout and 5 minutes]
     #[arg(long, value_name = "TIME")]
     deadline: Option<Nanos>,
     /// Delete the Job, its pods and its logs this time after its end [default: never; with --run 1h]
@@ -130,7 +130,7 @@ struct PlacementFlags {
     /// Label that the nodes of the workers must have (repeatable)
     #[arg(long, value_name = "KEY=VALUE", value_parser = label)]
     node_selector: Vec<(String, String)>,
-    /// Taint of nodes on which workers may run nevertheless (repeatable)
+    /// Taint that the workers tolerate (repeatable)
     #[arg(long, value_name = "KEY=VALUE:EFFECT")]
     toleration: Vec<Toleration>,
     /// Secret with the credentials of the image registry (repeatable)
@@ -169,7 +169,9 @@ enum Spread {
 /// Runs the verb.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.workload == Path::new("-") {
-        return Err(Failure::input("stdin is not supported: give a workload file, next to the files that it names"));
+        return Err(Failure::input(
+            "stdin is not supported: give a workload file in the directory of the files that it names",
+        ));
     }
     let rendezvous = rendezvous(args)?;
     let source = workload_file::read(&args.workload)?;
@@ -258,7 +260,8 @@ fn stamp() -> String {
     now.strftime("%m%d-%H%M%S").to_string()
 }
 
-/// The command line of a worker; its index is in the environment. A workload that `has_commands` has them permitted.
+/// The command line of a worker; its index is in the environment. With `has_commands` it permits the commands of the
+/// workload.
 fn worker(args: &Args, name: &str, has_commands: bool) -> Vec<String> {
     let (workers, wait, timeout) = (args.workers.to_string(), args.wait.to_string(), args.upload_timeout.to_string());
     let claim = || (format!("{RUNS_PATH}/{name}"), Vec::new());
@@ -291,7 +294,7 @@ fn refusal(error: Error) -> Failure {
 fn warning_text(warning: &Warning) -> String {
     match warning {
         Warning::LoopbackTarget { url } => {
-            format!("{url} is the worker's own pod; use the address of a Service as target")
+            format!("in the cluster, {url} is the worker's own pod; use the address of a Service as target")
         }
         Warning::TooLargeToApply { bytes } => {
             format!("the files ({bytes} bytes) are too large for `kubectl apply`; use `kubectl create -f -`")

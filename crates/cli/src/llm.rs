@@ -20,41 +20,42 @@ const EXAMPLES: &str = "\
 Examples:
   5 requests/s for a minute: prompts of 600 tokens, responses of 200
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --input 600 --output 200
-  Limits of a good request; lengths by distributions; recorded
+  Limits of a good request; lengths from distributions; recorded
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --input lognormal:600,1 \\
       --output exponential:200 --ttft 500ms --tpot 50ms --record runs/1
-  Bursts as vLLM makes them; a prefix of 1000 tokens that 8 groups share
+  Bursts as in vLLM; each prompt begins with one of 8 prefixes of 1000 tokens
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --burstiness 0.5 --prefix 1000,8
   Conversations of 4 turns on average, with 10 s between response and next prompt
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --turns 4 --input 50 --prefix 1000,8
   32 users; each waits for its response before its next request
     offered llm http://127.0.0.1:8000/v1 --closed 32
-  A trace of a service at half its rate, from 10 to 20 minutes; its lengths at 5/s
+  Minutes 10 to 20 of a trace at half its rate; only its lengths, at 5/s
     offered llm http://127.0.0.1:8000/v1 --trace azure.csv --window 10m,20m --speed 0.5
     offered llm http://127.0.0.1:8000/v1 --trace azure.csv --rate 5/s
-  The workload as a file, to edit and for `offered capacity`
+  Write the workload to a file, for example for `offered capacity`
     offered llm http://127.0.0.1:8000/v1 --rate 5/s --write llm.toml
     offered capacity llm.toml --vary rate=1/s..50/s --slo 'ttft.p95 < 500ms'
 
-Exit codes: as of `offered run`.";
+Exit codes: as for `offered run`.";
 
-/// Load a language model server: time to first token, time per token, goodput
+/// Load-test a language model server: time to first token, time per token, goodput
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
+#[command(group(clap::ArgGroup::new("load").args(["rate", "closed", "trace"]).required(true).multiple(true)))]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
 pub(crate) struct Args {
     /// Base URL of the OpenAI-compatible API, such as http://127.0.0.1:8000/v1
     url: String,
     /// Open: requests arrive at RATE whatever the server does, for example 5/s
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["closed", "trace"], conflicts_with = "closed")]
+    #[arg(long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
-    /// Closed: N users, each sends its next request when its response is complete
+    /// Closed: this number of users; each sends its next request when its response is complete
     #[arg(short = 'c', long, value_name = "USERS", value_parser = clap::value_parser!(u64).range(1..))]
     closed: Option<u64>,
-    /// Gamma-distributed gaps of this shape, as vLLM's --burstiness: below 1 burstier than Poisson
+    /// Shape of the gamma-distributed gaps between requests, as in vLLM; below 1: more bursts than Poisson
     #[arg(long, value_name = "SHAPE", conflicts_with = "closed")]
     burstiness: Option<f64>,
-    /// Conversations of N requests on average; each prompt holds the earlier turns and responses
+    /// Send conversations of N requests on average; each prompt contains the earlier prompts and responses
     #[arg(long, value_name = "N", conflicts_with_all = ["closed", "completions"])]
     turns: Option<f64>,
     /// In conversations: time from a response to the next request [default: exponential:10s]
@@ -63,22 +64,22 @@ pub(crate) struct Args {
     /// Replay a trace (Mooncake, BurstGPT, Azure, ShareGPT): its times, prompts and lengths
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "output", "prefix", "turns"], help_heading = "Trace")]
     trace: Option<PathBuf>,
-    /// Speed factor of the trace: 2 is twice as fast as recorded
+    /// Speed of the replay: 2 is twice as fast as recorded
     #[arg(long, value_name = "FACTOR", requires = "trace", conflicts_with_all = ["rate", "closed"], help_heading = "Trace")]
     speed: Option<f64>,
-    /// Only this part of the trace, such as 10m,20m
+    /// Replay only this part of the trace, for example 10m,20m
     #[arg(long, value_name = "FROM,TO", requires = "trace", help_heading = "Trace")]
     window: Option<String>,
-    /// Tokens of a prompt: a number, or a distribution such as lognormal:600,1
+    /// Number of tokens in a prompt: a number, or a distribution such as lognormal:600,1
     #[arg(long, value_name = "TOKENS", default_value = "600", help_heading = "Requests")]
     input: String,
-    /// Output tokens of a response, sent as max_tokens: a number, or a distribution (no file)
+    /// Number of tokens in a response, sent as max_tokens: a number or a distribution, but not a file of values
     #[arg(long, value_name = "TOKENS", default_value = "200", help_heading = "Requests")]
     output: String,
-    /// Shared beginning of prompts: its tokens and the number of different ones, 1000,8
+    /// Shared prefixes of prompts: tokens in each prefix, number of different prefixes, for example 1000,8
     #[arg(long, value_name = "TOKENS,GROUPS", help_heading = "Requests")]
     prefix: Option<String>,
-    /// Text file that prompts quote [default: common English words]
+    /// Text file from which the words of the prompts are taken [default: common English words]
     #[arg(long, value_name = "FILE", help_heading = "Requests")]
     corpus: Option<String>,
     /// Model name [default: the first that the server lists at /models]
@@ -111,7 +112,7 @@ pub(crate) struct Args {
     /// Seed of all random numbers [default: a new one, recorded]
     #[arg(long)]
     seed: Option<u64>,
-    /// Do not measure words per token: assume 1, and no tokens added by the server
+    /// Do not measure the words per token: assume 1, and that the server adds no tokens
     #[arg(long)]
     no_pilot: bool,
     /// Write the workload to FILE instead of running it

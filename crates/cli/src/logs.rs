@@ -61,10 +61,11 @@ pub(crate) struct Args {
     /// Keys of JSON logs, for example client=addr,time=t
     #[arg(long, value_name = "FIELD=KEY,...", default_value = "", hide_default_value = true)]
     keys: String,
-    /// What identifies a user: client, client+agent, or 'field NAME'
+    /// Field that identifies a user: client, client+agent, or 'field NAME'
     #[arg(long, default_value = "client", value_parser = user)]
     user: User,
-    /// Inactivity that ends a session, 1s to 3h, or auto (the knee of the curve)
+    /// Inactivity after which a session ends, 1s to 3h; auto: the shortest time above which the number of sessions hardly
+    /// changes
     #[arg(long, value_name = "TIME", default_value = "1800s", value_parser = timeout)]
     session_timeout: Timeout,
     /// Exclude embedded objects: images, styles, scripts, fonts, audio and video
@@ -82,13 +83,13 @@ pub(crate) struct Args {
     /// Include only URLs that match
     #[arg(long, value_name = "REGEX")]
     path: Option<String>,
-    /// Analyse each LOG (a glob is one site) on its own, and print one table of all sites
+    /// Analyse each LOG (a glob is one site) separately, and print one table of all sites
     #[arg(long, conflicts_with_all = ["workload", "trace", "labels"])]
     each: bool,
-    /// Label URLs that match REGEX, before ids become :id (repeatable)
+    /// Name URLs that match REGEX; in the names of other URLs, IDs become :id (repeatable)
     #[arg(long, value_name = "REGEX=NAME")]
     label: Vec<String>,
-    /// Show the number of requests by label
+    /// Show the number of requests by name
     #[arg(long)]
     labels: bool,
     /// Write a workload that behaves like the site
@@ -109,13 +110,13 @@ pub(crate) struct Args {
     /// Scheduling disciplines under which the system models are compared
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["fcfs", "ps"])]
     discipline: Vec<Discipline>,
-    /// Source of the service times' variability: durations (if logged) or bytes
+    /// Source for the variability of service times: durations (if logged) or response sizes
     #[arg(long, default_value = "durations")]
     service_from: ServiceSource,
     /// Do not compare the system models; recommend partly-open
     #[arg(long, conflicts_with_all = ["load", "discipline"])]
     no_compare: bool,
-    /// Maximum number of clients to follow; of more, a random sample
+    /// Maximum number of clients; above it, a random sample is analysed
     #[arg(long, value_name = "N", default_value_t = 20_000_000)]
     max_clients: usize,
     /// Number of reading threads [default: all cores]
@@ -218,12 +219,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// How the trace differs from the log.
+/// The differences between the trace and the log, as text.
 fn trace_warnings(written: &TraceSummary) -> Vec<String> {
     let mut warnings = Vec::new();
     if written.stand_ins + written.unfollowed > 0 {
         warnings.push(format!(
-            "the trace is not exact: {} entries are requests after the first 60000 and are replaced by the first of their label; {} entries are of clients above --max-clients, each a session of its own",
+            "the trace is not exact: after the first 60000 distinct requests, {} entries are replaced by the first request of their label; {} entries of clients above --max-clients are sessions of one request",
             written.stand_ins, written.unfollowed
         ));
     }

@@ -5,27 +5,60 @@ use offered_rendezvous::ShareError;
 use offered_simulate::SimulationWarning;
 use offered_store::Error;
 use offered_verify::hosts::HostNote;
-use offered_verify::{Pattern, Warning, WarningKind};
+use offered_verify::{LatenessAction, NotSentReason, Pattern, PriorityAction, Verdict, Warning, WarningKind};
 
-/// The fix of a warning, with the flags that do it.
-pub(crate) fn fix(warning: &Warning) -> String {
-    let flags = match &warning.details {
-        Some(WarningKind::GeneratorSaturated { .. }) => "--threads, --share",
-        Some(WarningKind::NearGeneratorLimit { .. }) => "--threads, --share; found by `offered calibrate`",
-        Some(WarningKind::GeneratorStalled(_)) => "--priority, --tolerance",
-        Some(WarningKind::LateRequests { .. } | WarningKind::LateReading { .. }) => {
-            "--priority, --threads, --share, --tolerance"
-        }
-        Some(WarningKind::RunPaused { .. }) => "--take, --skip-first",
-        Some(
-            WarningKind::UserCountMismatch { .. } | WarningKind::NotPoisson { pattern: Pattern::OverDispersed, .. },
-        ) => "--skip-first, --skip-last",
-        _ => return warning.fix.clone(),
+/// The fix of a warning of `verdict`, with the flags that do it.
+pub(crate) fn fix(verdict: &Verdict, warning: &Warning) -> String {
+    let Some(flags) = warning.details.as_ref().and_then(|kind| flags(verdict, kind)) else {
+        return warning.fix.clone();
     };
     match warning.fix.strip_suffix(')') {
         Some(fix) => format!("{fix}; {flags})"),
         None => format!("{} ({flags})", warning.fix),
     }
+}
+
+/// The flags that do the fix of a warning of this kind; `None` if there are none, or if no action is needed.
+fn flags(verdict: &Verdict, kind: &WarningKind) -> Option<String> {
+    let flags = match kind {
+        WarningKind::GeneratorStalled(stalls) if stalls.threads_idle => return against_lateness(verdict, &[]),
+        WarningKind::GeneratorStalled(_) => return against_lateness(verdict, &["--threads"]),
+        WarningKind::LateRequests { .. } | WarningKind::LateReading { .. } => {
+            return against_lateness(verdict, &["--threads", "--share"]);
+        }
+        WarningKind::GeneratorSaturated { .. } => "--threads, --share",
+        WarningKind::NearGeneratorLimit { .. } => "--threads, --share; see `offered calibrate`",
+        WarningKind::UnsentRequests { causes, .. } => match causes.first().map(|cause| cause.reason) {
+            Some(NotSentReason::InFlightLimit) => "--in-flight",
+            Some(NotSentReason::ConnectionsLimit) => "--connections",
+            Some(NotSentReason::Late) => "--late",
+            Some(NotSentReason::RunOver) if !causes[0].stood_still => "--threads, --share",
+            _ => return None,
+        },
+        WarningKind::RequestsSentAgain { .. } => "--reuse fresh",
+        WarningKind::RunPaused { .. } => "--take, --skip-first",
+        WarningKind::UserCountMismatch { .. } | WarningKind::NotPoisson { pattern: Pattern::OverDispersed, .. } => {
+            "--skip-first, --skip-last"
+        }
+        _ => return None,
+    };
+    Some(flags.to_owned())
+}
+
+/// The flags against lateness: `others`, and those of the priority and of the tolerance if the fix contains them.
+fn against_lateness(verdict: &Verdict, others: &[&'static str]) -> Option<String> {
+    let action = verdict.lateness_action();
+    if action == LatenessAction::Nothing {
+        return None;
+    }
+    let priority = match verdict.priority_action() {
+        Some(PriorityAction::Request | PriorityAction::RequestRealtime) => Some("--priority"),
+        Some(PriorityAction::UseMoreThreads) if others.is_empty() => Some("--threads"),
+        Some(PriorityAction::UseMoreThreads | PriorityAction::Permit) | None => None,
+    };
+    let tolerance = (action == LatenessAction::BeOnTimeOrAccept).then_some("--tolerance");
+    let flags: Vec<&str> = priority.into_iter().chain(others.iter().copied()).chain(tolerance).collect();
+    (!flags.is_empty()).then(|| flags.join(", "))
 }
 
 /// A note about an observed machine, with the flags that help.
@@ -50,7 +83,7 @@ pub(crate) fn copied(copied: &CopyProgress) -> String {
 pub(crate) fn read_error(error: &Error) -> String {
     match error {
         Error::UnknownFormat { .. } => format!("{error}; add --input-format"),
-        Error::WrongFormat { .. } => format!("{error}; add --input-format"),
+        Error::WrongFormat { .. } => format!("{error}; if the file has another format, add --input-format"),
         Error::NoStartColumn { .. } => {
             format!("{error}; add --start-column NAME (see also --unit, --end-column, --label-column)")
         }
@@ -74,21 +107,20 @@ pub(crate) fn resource_shortfall(beyond: &ResourceShortfall) -> String {
     match beyond {
         ResourceShortfall::Rate { target_rate_per_s, possible_rate_per_s, threads, calibrated } => {
             let s = if *threads == 1 { "" } else { "s" };
-            let known = match calibrated {
-                true => "`offered calibrate` measured here",
-                false => "of typical machines; measure this one with `offered calibrate`",
+            let (known, measure) = match calibrated {
+                true => ("that `offered calibrate` measured here", ""),
+                false => ("of typical machines", ", or measure this machine with `offered calibrate`"),
             };
             format!(
-                "the target of {target_rate_per_s:.0}/s on {threads} thread{s} exceeds {possible_rate_per_s:.0}/s, the maximum {known}; \
-                 requests will be late (add --threads or --share)"
+                "the target rate of {target_rate_per_s:.0}/s on {threads} thread{s} exceeds {possible_rate_per_s:.0}/s, the maximum {known}; \
+                 requests will be late (add --threads or --share{measure})"
             )
         }
         ResourceShortfall::Files { connections, allowed } => format!(
-            "the run may need {connections} connections, but this process may open {allowed}; requests beyond are not sent \
-             (raise ulimit -n, or add --connections or --share)"
+            "the run may need {connections} connections, but this process may open only {allowed}; requests without a connection are not sent (raise ulimit -n, or add --connections or --share)"
         ),
         ResourceShortfall::Memory { users, needed_bytes: needed, available_bytes: there } => format!(
-            "{users} users or requests in flight need at least {:.1} GB of memory, {:.1} GB are free (add --share)",
+            "{users} users or requests in flight need at least {:.1} GB of memory, but only {:.1} GB are free (divide the run with --share)",
             *needed as f64 / 1e9,
             *there as f64 / 1e9
         ),
@@ -100,5 +132,41 @@ pub(crate) fn unknown_share(why: &ShareError) -> String {
     match why {
         ShareError::NoCount { .. } => format!("{why}; add --workers N"),
         other => format!("{other}; add --share K/N"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use offered_events::Recording;
+    use offered_events::recording::Scheduling;
+    use offered_verify::{Criteria, Stalls, Validity, verify};
+
+    #[test]
+    fn a_fix_has_only_the_flags_that_it_needs() {
+        let verdict = verify(&Recording::default(), &Criteria::default()).unwrap();
+        let verdict = Verdict { validity: Validity::Invalid, generator_error: None, findings: Vec::new(), ..verdict };
+        let flags = |scheduling: &[Scheduling], threads_idle| {
+            let verdict = Verdict { scheduling: scheduling.to_vec(), ..verdict.clone() };
+            flags(&verdict, &WarningKind::GeneratorStalled(Stalls { threads_idle, ..Stalls::default() }))
+        };
+        let normal = Scheduling {
+            requested: "normal".to_owned(),
+            policy: "SCHED_OTHER".to_owned(),
+            nice: 0,
+            slice_us: None,
+            refused: None,
+            lowered_s: 0.0,
+        };
+        let refused = Scheduling {
+            requested: "realtime".to_owned(),
+            refused: Some("not permitted".to_owned()),
+            ..normal.clone()
+        };
+        let lowered = Scheduling { lowered_s: 1.5, ..normal.clone() };
+        assert_eq!(flags(&[], true).as_deref(), Some("--tolerance"), "the priority is unknown");
+        assert_eq!(flags(&[normal], true).as_deref(), Some("--priority, --tolerance"));
+        assert_eq!(flags(&[refused], false).as_deref(), Some("--threads, --tolerance"));
+        assert_eq!(flags(&[lowered], true).as_deref(), Some("--threads, --tolerance"));
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn growing(at: &Path) -> Result<LocalRun, Failure> {
 
 /// Prints that a store has failed for a second.
 pub(crate) fn store_fails(reason: &str) {
-    status!("warning: the object store fails: {}; trying again, for a minute at most", visible(reason));
+    status!("warning: the object store failed: {}; retrying for at most a minute", visible(reason));
 }
 
 /// Deletes this directory when a signal ends the process.

@@ -35,13 +35,13 @@ Exit codes: 0 done, also after Ctrl-C; 1 could not continue; 2 wrong input.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// New Parquet file with one row per sample; complete once it has this name
+    /// New Parquet file with one row per value; it is created when the recording is complete
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Sampling interval
     #[arg(long, value_name = "TIME", default_value = "200ms")]
     interval: Nanos,
-    /// Also observe this process, all threads together (repeatable)
+    /// Also observe this process, as the sum of its threads (repeatable)
     #[arg(long, value_name = "N")]
     pid: Vec<u32>,
     /// Also observe this control group, by its cgroup v2 directory (repeatable)

@@ -19,7 +19,7 @@ use crate::table::paragraph;
 
 #[derive(Subcommand)]
 pub(crate) enum PlanCommand {
-    /// Users and think time with which a closed tool generates web-like traffic (Principle A)
+    /// Users and think time with which a closed-model tool generates traffic like that of the web
     Emulate(emulate::Args),
     /// Rate and response time of a closed system by number of users
     Table(table::Args),
@@ -29,7 +29,7 @@ pub(crate) enum PlanCommand {
     Solve(solve::Args),
     /// Requests per session and request mix of a workload's flows
     Flows(flows::Args),
-    /// Mean response of open, closed and partly-open systems at equal load
+    /// Mean response times of open, closed and partly-open systems at equal utilisation
     Compare(compare::Args),
 }
 

@@ -87,7 +87,7 @@ fn text(news: Progress) -> String {
             format!("{cells} cell{s}, {} finished; {todo} to do{time}", cells - todo)
         }
         Progress::NoWarmUp => {
-            "warning: no warm-up: the start of every cell counts; add a warm-up to the workload, for example \
+            "warning: no warm-up: the statistics of every cell include its start; add a warm-up to the workload, for example \
                            skip_first = \"5s\""
                 .to_owned()
         }

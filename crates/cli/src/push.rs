@@ -19,7 +19,7 @@ Examples:
     offered push runs/1 s3://bucket/runs/1
     offered verify s3://bucket/runs/1
 
-Files that the store already has are compared and not uploaded again, so an
+Files that are already in the store are compared and not uploaded again, so an
 interrupted push continues where it stopped. A file that differs belongs to
 another run: then nothing is uploaded. Credentials and settings come from the
 environment, as for --rendezvous.
@@ -27,7 +27,7 @@ environment, as for --rendezvous.
 Exit codes: 0 the store has the whole run; 1 could not continue, run the same
 command again; 2 wrong input.";
 
-/// Upload a run directory to a bucket, or the part of it that the bucket did not take
+/// Upload a run directory to a bucket, or the part of it that is missing in the bucket
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     dir: PathBuf,
     /// URL of the run, or of the worker (s3://, gs://, az://)
     url: PathBuf,
-    /// Print nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     quiet: bool,
 }
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     };
     let PushResult { present, uploaded, bytes } = push_run(&args.dir, &args.url, &mut on_start, store_fails)?;
     if !args.quiet {
-        out!("{url}: {uploaded} files uploaded ({:.1} MB), {present} were there", megabytes(bytes));
+        out!("{url}: {uploaded} files uploaded ({:.1} MB), {present} already present", megabytes(bytes));
         status!("verify it: offered verify {url}");
     }
     Ok(Exit::Done)

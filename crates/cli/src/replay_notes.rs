@@ -10,13 +10,11 @@ pub(crate) fn note(workload: &Workload) {
     let trace = replay.trace();
     if trace.is_spread() {
         status!(
-            "note: the trace has timestamps in whole seconds, or coarser; the requests of a tick are spread over it \
-             (timestamps = \"as-recorded\" sends them together)"
+            "note: the trace has timestamps in whole seconds, or coarser; the requests of each tick are spread over the tick (timestamps = \"as-recorded\" sends them together)"
         );
     } else if let Some(tick) = trace.tick().filter(|_| replay.part().schedule.is_none()) {
         status!(
-            "note: the timestamps of the trace are {tick} apart; the requests of a tick are sent together \
-             (timestamps = \"as-recorded\"), burstier than they were"
+            "note: the timestamps of the trace are {tick} apart; the requests of a tick are sent together (timestamps = \"as-recorded\"), so arrivals are burstier than in the recorded traffic"
         );
     }
 }

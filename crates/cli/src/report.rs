@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// Output format [default: the extension of the output file]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Directory with the data of described figures [default: that of the description]
+    /// Directory of the data files of a figure description [default: its own directory]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Also write every chart as an SVG file into this directory
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     }
     if pages > 0 {
         return Err(Failure::input(
-            "described figures have a page of their own; report runs and result files separately",
+            "figures from a description need their own page; report runs and result files separately",
         ));
     }
     for path in &args.files {
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             Some(InputDocument::Site(site)) => sites.push(*site),
             Some(InputDocument::Other(schema)) => {
                 return Err(Failure::input(format!(
-                    "{}: there is no report of {schema} documents; give run or sweep directories, result files, or the \
+                    "{}: {schema} documents cannot be reported; give run or sweep directories, result files, or the \
                      output of `logs --json` or `compare --json`",
                     path.display()
                 )));
@@ -159,7 +159,7 @@ fn figures(args: &Args) -> Result<Exit, Failure> {
     let mut formats = args.output.iter().filter_map(|file| outputs::by_extension(file)).chain(args.format);
     if args.json || !has_output || formats.any(|format| format != Format::Html) {
         return Err(Failure::input(
-            "described figures are written as a page, SVG or CSV files: -o figures.html, --svg DIR, --csv DIR",
+            "write figures from a description as a page, SVG or CSV files: -o figures.html, --svg DIR, --csv DIR",
         ));
     }
     let folder = args.data.as_deref().or(args.files[0].parent()).unwrap_or(Path::new(""));
@@ -190,7 +190,8 @@ pub(crate) fn page(report: &Report) -> Result<String, Failure> {
     html(&document(report)).map_err(Failure::stopped)
 }
 
-/// Writes the charts of a document as SVG files, and charts and tables as CSV files, where wanted; overwrites existing ones.
+/// Writes the charts of a document as SVG files, and its charts and tables as CSV files, if the flags request this.
+/// Overwrites existing files.
 fn parts(args: &Args, document: &Document) -> Result<(), Failure> {
     let create = |folder: &Path| {
         fs::create_dir_all(folder)
@@ -215,7 +216,8 @@ fn parts(args: &Args, document: &Document) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a report with recorded exchanges; only its owner may read it, as `failed.jsonl`. Overwrites an existing file.
+/// Writes a report with recorded exchanges. Only the owner of the file may read it, as with `failed.jsonl`. Overwrites
+/// an existing file.
 fn write_private(out: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::stopped(format!("cannot write {}: {error}", out.display()));
     // An existing file keeps its permissions, so it is replaced.

@@ -21,7 +21,7 @@ pub(crate) struct ResultFiles {
     /// Also write a Markdown summary for a pull request; overwrites FILE
     #[arg(long, value_name = "FILE", help_heading = "Result files")]
     markdown: Option<PathBuf>,
-    /// Print one JSON document instead of text; --json=FILE writes it beside the text
+    /// Print one JSON document instead of text; --json=FILE writes it and prints the text
     // Only after `=`, so that `--json workload.toml` is no output file.
     #[arg(long, value_name = "FILE", help_heading = "Result files", num_args = 0..=1, require_equals = true, default_missing_value = "-")]
     json: Option<PathBuf>,
@@ -84,7 +84,7 @@ pub(crate) fn write(out: &Path, text: &str) -> Result<(), Failure> {
     fs::write(out, text).map_err(|error| Failure::stopped(format!("cannot write {}: {error}", out.display())))
 }
 
-/// Whether the file can be written. Leaves an existing file unchanged and no new one behind.
+/// Checks whether the file can be written. Does not change an existing file and leaves no new one.
 fn probe(path: &Path) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;

@@ -1,13 +1,13 @@
 //! `offered run`: runs a workload and reports whether its results are valid.
 
 pub(crate) mod exchange;
-mod flags;
 pub(crate) mod live_page;
 pub(crate) mod metrics;
 mod once;
 mod replacement;
 mod terminal;
 mod text;
+mod workload_flags;
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ const EXAMPLES: &str = "\
 Examples:
   Open: 1000 requests/s for 10 s, whatever the server does
     offered run http://127.0.0.1:8080/ --open 1000/s --duration 10s
-  Open, burstier than Poisson, recorded in a directory
+  Open, with more bursts than Poisson, recorded in a directory
     offered run http://127.0.0.1:8080/ --open 50/s --arrivals gamma:1.5 -o runs/1
   Closed: 200 users who wait for the response and think
     offered run http://127.0.0.1:8080/ --closed 200 --think exponential:5s
@@ -59,7 +59,7 @@ Examples:
     offered run workload.toml --dry-run constant:10ms
   Live page in the browser, metrics for Prometheus on port 9464
     offered run workload.toml --ui --metrics
-  Text on the terminal, files for CI: schema offered.run/1, JUnit, a summary
+  Text on the terminal; for CI: JSON (schema offered.run/1), JUnit XML, Markdown
     offered run workload.toml --json=run.json --junit run.xml --markdown run.md
   A workload from another program
     offered import visit.har | offered run -
@@ -72,7 +72,7 @@ Exit codes:
   1   could not continue
   2   wrong input
   3   done, but the run is invalid or a threshold could not be checked
-  4   done, but the disk or the object store did not take all data
+  4   done, but some data could not be written to the disk or object store
   99  a threshold failed, every request failed, or a failure stopped the run";
 
 /// Number of requests that `--dry-run` shows.
@@ -91,7 +91,7 @@ enum Format {
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
-    workload: flags::WorkloadFlags,
+    workload: workload_flags::WorkloadFlags,
     /// Record the run in this new directory: workload.toml, run.json, events/*.parquet
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -112,35 +112,35 @@ pub(crate) struct Args {
     /// Duration of each pilot run of --load
     #[arg(long, value_name = "TIME", requires = "load", default_value = "30s")]
     pilot: Nanos,
-    /// Run only slice K of N, for example 2/8; together the slices are exactly the run
+    /// Send only part K of N of the requests, for example 2/8; the N parts together are the whole run
     #[arg(long, value_name = "K/N")]
     share: Option<Share>,
     /// Start at this time (RFC 3339), the same for all workers of a run
     #[arg(long, value_name = "TIME")]
     start_at: Option<String>,
-    /// Run ID: {{run}} in the workload, and part of every uuid [default: a new one]
+    /// Run ID, the value of {{run}} and part of every uuid [default: a new one]
     #[arg(long, value_name = "ID")]
     run_id: Option<RunId>,
-    /// Shared directory or URL (s3://, gs://, az://) where workers start together and record
+    /// Directory or URL (s3://, gs://, az://) that all workers share, for their common start and recordings
     #[arg(long, value_name = "DIR|URL", conflicts_with_all = ["output", "start_at", "once"])]
     rendezvous: Option<PathBuf>,
-    /// Number of workers, if neither --share nor the cluster's environment gives it
+    /// Number of workers [default: from --share, or from the variables of Slurm or Open MPI]
     #[arg(long, value_name = "N", requires = "rendezvous", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
     workers: Option<u64>,
     /// Maximum time to wait for the other workers
     #[arg(long, value_name = "TIME", requires = "rendezvous", default_value = "5m")]
     wait: Nanos,
-    /// Maximum time without progress of the upload to a bucket, after the end
+    /// Give up an upload to a bucket after this time without progress, counted from the end of the run
     #[arg(long, value_name = "TIME", requires = "rendezvous", default_value = "1m")]
     upload_timeout: Nanos,
-    /// UDP address where worker 1 answers clock queries [default: any address, a free port]
+    /// UDP address where worker 1 answers clock queries of other workers [default: any address, a free port]
     #[arg(long, value_name = "ADDRESS", requires = "rendezvous")]
     clock_at: Option<SocketAddr>,
     #[command(flatten)]
     commands: CommandsFlag,
     #[command(flatten)]
     once: once::OnceFlags,
-    /// Send nothing: simulate these response times [default: 10ms, or those of [server]]
+    /// Send nothing; assume response times with this distribution [default: 10ms, or those of [server]]
     #[arg(long, value_name = "DISTRIBUTION", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "the flag without a value has a default of its own")]
     dry_run: Option<Option<Distribution>>,
@@ -249,7 +249,7 @@ fn load(args: &Args, workload: &Workload) -> Load {
     args.dry_run.as_ref().map_or(Load::Target, |given| Load::Mock(response(given)))
 }
 
-/// An error if stdout cannot show what is asked for, or a result file cannot be written.
+/// Returns an error if stdout cannot show the requested output, or a result file cannot be written.
 fn check_output(args: &Args) -> Result<(), Failure> {
     if args.format.is_some() && args.result_files.prints_json() {
         let why = "--json and --format both choose the output on stdout; write --json=FILE for a file";
@@ -297,7 +297,7 @@ fn show(args: &Args, made: &FinishedRun, workload: &Workload) -> Result<(), Fail
 
 /// Waits for the disk and for pending uploads, and returns how the run ended.
 fn finish(args: &Args, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Result<Exit, Failure> {
-    let wait = &mut |reason: &str| status!("note: {}; waiting for it, Ctrl-C gives up", visible(reason));
+    let wait = &mut |reason: &str| status!("note: {}; waiting for the disk, press Ctrl-C to give up", visible(reason));
     if let Some(Err(error)) = made.pending_disk.take().map(|disk| disk.finish(abort, wait)) {
         status!("error: {}; the results are complete", visible(&error.to_string()));
         return Ok(Exit::WriteLoss);
@@ -306,7 +306,7 @@ fn finish(args: &Args, made: &mut FinishedRun, abort: &Arc<AtomicBool>) -> Resul
     let upload = made.pending_upload.take();
     let uploaded = upload.map_or(Ok(()), |upload| upload.finish(args.upload_timeout, abort, on_error));
     if let Some(loss) = &made.write_loss {
-        status!("error: {}; the results cover only what this machine still had in memory", visible(&loss.to_string()));
+        status!("error: {}; the results cover only the events that were still in memory", visible(&loss.to_string()));
         return Ok(Exit::WriteLoss);
     }
     if let Err(error) = uploaded {
@@ -346,7 +346,7 @@ fn note_unobserved(ready: &PreparedRun<'_>, workload: &Workload, recorded: bool)
     }
 }
 
-/// Prints a note for each of several addresses of the target that did not accept connections.
+/// If the target has several addresses, prints a note for each one that did not accept connections.
 fn note_failed_addresses(made: &FinishedRun) {
     let addresses = made.record.generator.iter().flat_map(|generator| &generator.addresses);
     for AddressUse { address, opened, failed, error } in addresses.filter(|address| address.failed > 0) {
@@ -367,10 +367,10 @@ fn run_id(args: &Args) -> RunId {
     args.run_id.clone().unwrap_or_else(|| RunId::of(offered_io::unix_now()))
 }
 
-/// Prints the first requests of the run. An error is only a note: the schedule is already printed.
+/// Prints the first requests of the run. An error is printed as a note, because the schedule is already printed.
 fn show_requests(workload: &Workload, run: &RunId) {
     if workload.uses_run_id() {
-        out!("\nrequests of run {run} (--run-id {run} sends exactly these):");
+        out!("\nrequests of run {run} (--run-id {run} repeats exactly these):");
     }
     match preview(workload, run, PREVIEWED) {
         Ok(requests) => {
@@ -407,7 +407,7 @@ fn waiting(quiet: bool, share: Share, missing: &[u64]) {
     }
 }
 
-/// A note about a clock that differs from worker 1's, or could not be compared.
+/// A note about a clock that differs from the clock of worker 1, or could not be compared with it.
 fn clock_note(share: Share, ahead: Option<ClockOffset>) -> Option<String> {
     match ahead {
         None if share.index() == 0 => None,

@@ -2,6 +2,9 @@
 //!
 //! The files under `schemas/` are generated from the types: `UPDATE_GOLDEN=1 cargo test -p offered --test verbs schema`.
 
+use std::io::Read;
+
+use flate2::read::DeflateDecoder;
 use serde_json::Value;
 
 use crate::exit::Exit;
@@ -29,32 +32,38 @@ struct NamedSchema {
     /// The name without `offered.` and version, for example `plan.solve`.
     name: &'static str,
     /// The JSON Schema.
-    text: &'static str,
+    text: String,
 }
 
-macro_rules! schemas {
-    ($($name:literal)+) => {
-        &[$(NamedSchema { name: $name, text: include_str!(concat!("../../../schemas/", $name, ".json")) }),+]
-    };
-}
-
-/// All schemas, in the order of the list.
-const SCHEMAS: &[NamedSchema] = schemas! {
-    "workload" "run" "verify" "verify-several" "run-directory" "sweep" "capacity" "compare" "simulate" "plan.emulate" "plan.table"
-    "plan.curve" "plan.web-users" "plan.solve" "plan.flows" "plan.compare" "fit" "logs" "logs.each" "report" "import" "calibrate" "demo" "version"
-};
+/// The names of all schemas, in the order of the list.
+const NAMES: [&[&str]; 3] = [
+    &["workload", "run", "verify", "verify-several", "run-directory", "sweep", "capacity", "compare", "simulate"],
+    &["plan.emulate", "plan.table", "plan.curve", "plan.web-users", "plan.solve", "plan.flows", "plan.compare"],
+    &["fit", "logs", "logs.each", "report", "import", "calibrate", "demo", "version"],
+];
 
 /// Title of the schema of the workload file.
 pub(crate) const WORKLOAD_TITLE: &str = "offered workload";
 
+/// All schemas, in the order of [`NAMES`].
+fn schemas() -> Vec<NamedSchema> {
+    const COMPRESSED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.deflate"));
+    let mut text = String::new();
+    DeflateDecoder::new(COMPRESSED).read_to_string(&mut text).expect("the build compressed texts");
+    let parts: Vec<&str> = text.split('\0').collect();
+    let text_of =
+        |name| parts.chunks_exact(2).find(|pair| pair[0] == name).expect("every name has a file")[1].to_owned();
+    NAMES.concat().into_iter().map(|name| NamedSchema { name, text: text_of(name) }).collect()
+}
+
 /// The schema of the workload file.
-pub(crate) fn workload() -> &'static str {
-    SCHEMAS[0].text
+pub(crate) fn workload() -> String {
+    schemas().swap_remove(0).text
 }
 
 impl NamedSchema {
     fn property(&self, key: &str) -> String {
-        let schema: Value = serde_json::from_str(self.text).expect("schemas are JSON");
+        let schema: Value = serde_json::from_str(&self.text).expect("schemas are JSON");
         schema[key].as_str().unwrap_or_default().to_owned()
     }
 
@@ -73,14 +82,13 @@ impl NamedSchema {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let Some(name) = &args.name else {
-        for schema in SCHEMAS {
+        for schema in schemas() {
             out!("{:<18}{}", schema.name, schema.summary());
         }
         return Ok(Exit::Done);
     };
-    let Some(schema) = SCHEMAS.iter().find(|schema| schema.name == name || schema.id() == *name) else {
-        let names: Vec<&str> = SCHEMAS.iter().map(|schema| schema.name).collect();
-        return Err(Failure::input(format!("no schema `{name}`; use one of {}", names.join(", "))));
+    let Some(schema) = schemas().into_iter().find(|schema| schema.name == name || schema.id() == *name) else {
+        return Err(Failure::input(format!("no schema `{name}`; use one of {}", NAMES.concat().join(", "))));
     };
     out!("{}", schema.text.trim_end());
     Ok(Exit::Done)

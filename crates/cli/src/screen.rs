@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use offered_base::{count, short, visible};
 use offered_experiment::Failure;
 use offered_report::VerdictLines;
-use offered_verify::{RequestStats, Warning, WarningKind};
+use offered_verify::{RequestStats, Verdict, Warning, WarningKind};
 
 use crate::table::{Table, clipped, paragraph};
 use crate::{messages, verdict_lines};
@@ -65,10 +65,10 @@ impl Screen<'_> {
         let mut lines = verdict_lines::lines(self.verdict, if self.details { usize::MAX } else { THRESHOLDS });
         let facts: Vec<String> = self.facts.iter().flat_map(Fact::lines).collect();
         let failures: Vec<Vec<String>> = self.failures.iter().map(Fact::lines).collect();
-        let mut warnings: Vec<&Warning> =
-            self.warnings.iter().filter(|warning| !verdict_lines::states(warning)).collect();
-        warnings.sort_by_key(|warning| is_of_precision(warning));
-        let warnings: Vec<Vec<String>> = warnings.into_iter().map(warning_lines).collect();
+        let mut shown: Vec<&Warning> = self.warnings.iter().filter(|warning| !verdict_lines::states(warning)).collect();
+        shown.sort_by_key(|warning| (warning.is_note(), is_of_precision(warning)));
+        let verdict = self.verdict.verdict;
+        let warnings: Vec<Vec<String>> = shown.iter().map(|warning| warning_lines(verdict, warning)).collect();
         let fitted = if self.details {
             Fitted { rows: MOST_ROWS, failures: failures.len(), warnings: warnings.len() }
         } else {
@@ -77,7 +77,7 @@ impl Screen<'_> {
             let labels = self.requests.len().saturating_sub(1);
             Fitted::new(LINES.saturating_sub(used), labels, &failures, &warnings)
         };
-        let table = table(self.requests, fitted.rows, self.details);
+        let table = table(self.requests, verdict.not_sent_heading(), fitted.rows, self.details);
         if !table.is_empty() {
             lines.push(String::new());
         }
@@ -87,17 +87,12 @@ impl Screen<'_> {
         }
         lines.extend(failures.into_iter().take(fitted.failures).flatten());
         lines.extend(facts);
-        let more = warnings.len() - fitted.warnings;
+        let more: Vec<&Warning> = shown.into_iter().skip(fitted.warnings).collect();
         if fitted.warnings > 0 {
             lines.push(String::new());
         }
         lines.extend(warnings.into_iter().take(fitted.warnings).flatten());
-        match more {
-            0 => {}
-            1 if fitted.warnings == 0 => lines.push("1 warning: --details".to_owned()),
-            1 => lines.push("1 more warning: --details".to_owned()),
-            n => lines.push(format!("{n} {}warnings: --details", if fitted.warnings == 0 { "" } else { "more " })),
-        }
+        lines.extend(counted(&more, self.warnings.len() > more.len()));
         lines
     }
 }
@@ -111,7 +106,8 @@ struct Fitted {
 }
 
 impl Fitted {
-    /// Distributes `lines`: the first kind of failures, the first warning, two labels, another warning, then failures and labels.
+    /// Distributes `lines` between the parts of the screen, in this order: the first kind of failures, the first
+    /// warning, two labels, another warning, then failures and labels.
     fn new(lines: usize, labels: usize, failures: &[Vec<String>], warnings: &[Vec<String>]) -> Self {
         // The total, and the line that counts warnings.
         let mut left = lines.saturating_sub(1 + usize::from(!warnings.is_empty()));
@@ -125,7 +121,7 @@ impl Fitted {
         fitted.failures += usize::from(size(failures, 0).is_some_and(&mut take));
         // An empty line stands before the first.
         fitted.warnings += usize::from(size(warnings, 0).is_some_and(|lines| take(lines + 1)));
-        fitted.rows += if take(labels.min(3)) { labels.min(3) } else { 0 };
+        fitted.rows += [labels.min(3), labels.min(2)].into_iter().find(|lines| take(*lines)).unwrap_or(0);
         if fitted.warnings == 1 && WARNINGS > 1 {
             fitted.warnings += usize::from(size(warnings, 1).is_some_and(&mut take));
         }
@@ -139,21 +135,28 @@ impl Fitted {
     }
 }
 
-/// The failures of `all` as facts, the most frequent first; requests cut off by the end apart. `excluded`: the failures are of the whole run,
-/// and the table is not.
+/// The failures of `all` as facts, the most frequent first; requests that were not sent, or that the end cut off, apart. `excluded`: the failures
+/// are of the whole run, and the table is not.
 pub(crate) fn failure_facts(all: &[Failure], excluded: bool, details: bool) -> Vec<Fact> {
     let (cut, failed): (Vec<_>, Vec<_>) =
         all.iter().partition(|failure| failure.outcome == offered_events::Outcome::Cut.name());
     let shown = if details { failed.len() } else { FAILURES };
     let mut facts: Vec<Fact> = Vec::new();
-    for failure in failed.iter().take(shown) {
+    // A stable sort: each kind stays in the order of its numbers.
+    let mut kinds: Vec<&&Failure> = failed.iter().take(shown).collect();
+    kinds.sort_by_key(|failure| failure.is_unsent());
+    let mut before = None;
+    for failure in kinds {
         let label = failure.label.as_ref().map_or_else(String::new, |label| format!("{label}: "));
-        let (name, whole) = match facts.is_empty() {
-            true if excluded => ("failures", "whole run, "),
-            true => ("failures", ""),
-            false => ("", ""),
+        let whole = if facts.is_empty() && excluded { "whole run, " } else { "" };
+        let (name, text) = match failure.unsent_reason() {
+            Some(reason) => ("not sent", reason.to_owned()),
+            None if failure.is_unsent() => ("missing", failure.text()),
+            None => ("failures", failure.text()),
         };
-        facts.push(Fact::new(name, format!("{whole}{label}{} x {}", count(failure.n), failure.text())));
+        let shown_name = if before == Some(name) { "" } else { name };
+        before = Some(name);
+        facts.push(Fact::new(shown_name, format!("{whole}{label}{} x {text}", count(failure.n))));
     }
     let more: u64 = failed.iter().skip(shown).map(|failure| failure.n).sum();
     if more > 0 {
@@ -179,13 +182,29 @@ fn is_of_precision(warning: &Warning) -> bool {
     )
 }
 
-/// A warning with its fix.
-fn warning_lines(warning: &Warning) -> Vec<String> {
-    let [message, fix] = [visible(&warning.message).into_owned(), visible(&messages::fix(warning)).into_owned()];
-    [paragraph("warning: ", &message), paragraph("fix:     ", &fix)].concat()
+/// A warning or note with its fix.
+fn warning_lines(verdict: &Verdict, warning: &Warning) -> Vec<String> {
+    let (message, fix) = (visible(&warning.message), messages::fix(verdict, warning));
+    let head = format!("{:9}", format!("{}:", word(warning)));
+    [paragraph(&head, &message), paragraph("fix:     ", &visible(&fix))].concat()
 }
 
-/// Whether times are of a part of the requests, which then stands above them.
+/// What a warning is called: one that needs no action is a note.
+pub(crate) fn word(warning: &Warning) -> &'static str {
+    if warning.is_note() { "note" } else { "warning" }
+}
+
+/// The line that counts omitted warnings and notes: `1 more warning, 2 more notes: --details`. `more`: whether others are shown.
+pub(crate) fn counted(omitted: &[&Warning], more: bool) -> Option<String> {
+    let notes = omitted.iter().filter(|warning| warning.is_note()).count();
+    let more = if more { "more " } else { "" };
+    let counts = [(omitted.len() - notes, "warning"), (notes, "note")].into_iter().filter(|(n, _)| *n > 0);
+    let counts = counts.map(|(n, word)| format!("{n} {more}{word}{}", if n == 1 { "" } else { "s" }));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    (!counts.is_empty()).then(|| format!("{counts}: --details"))
+}
+
+/// Whether the times cover only a part of the requests; a line above the table then names this part.
 fn is_partial(total: &RequestStats) -> bool {
     0 < total.ok && total.ok < total.requests
 }
@@ -195,8 +214,9 @@ fn table_header(requests: &[RequestStats]) -> usize {
     1 + usize::from(requests.last().is_some_and(is_partial))
 }
 
-/// A row per request, of many those with most failures and most requests, and the total.
-fn table(requests: &[RequestStats], rows: usize, details: bool) -> Vec<String> {
+/// One row per request, and the total. If there are too many requests, only those with the most failures and the most
+/// requests have a row. `not_sent` is the heading of the column of unsent requests, if there are any.
+fn table(requests: &[RequestStats], not_sent: &str, rows: usize, details: bool) -> Vec<String> {
     // A list of send times has none.
     let Some((total, labels)) = requests.split_last().filter(|(total, _)| total.requests > 0) else {
         return Vec::new();
@@ -209,12 +229,17 @@ fn table(requests: &[RequestStats], rows: usize, details: bool) -> Vec<String> {
     let omitted = if shown.len() > most { shown.len() - most.saturating_sub(1) } else { 0 };
     shown.truncate(shown.len() - omitted);
     shown.sort_by(|a, b| a.label.cmp(&b.label));
-    let mut table = Table::new(["request", "requests", "ok", "failed", "p50 ms", "p95 ms", "p99 ms", "max ms"]);
+    let has_unsent = total.not_sent > 0;
+    let unsent = has_unsent.then_some(not_sent);
+    let heads = ["request", "requests", "ok", "failed"].into_iter().chain(unsent);
+    let heads = heads.chain(["p50 ms", "p95 ms", "p99 ms", "max ms"]);
+    let mut table = Table::with_columns(heads.map(str::to_owned).collect());
     let mut row = |name: String, of: &RequestStats| {
-        let [requests, ok, failed] = [of.requests, of.ok, of.failed].map(count);
+        let counts =
+            [of.requests, of.ok, of.failed_after_sending()].into_iter().chain(has_unsent.then_some(of.not_sent));
         let times = [of.p50_ms, of.p95_ms, of.p99_ms, of.max_ms];
-        let [p50, p95, p99, max] = times.map(|ms| ms.map_or_else(|| "-".to_owned(), short));
-        table.row([name, requests, ok, failed, p50, p95, p99, max]);
+        let times = times.map(|ms| ms.map_or_else(|| "-".to_owned(), short));
+        table.row(std::iter::once(name).chain(counts.map(count)).chain(times).collect::<Vec<_>>());
     };
     for of in shown {
         row(clipped(&of.label), of);
@@ -236,7 +261,7 @@ fn table(requests: &[RequestStats], rows: usize, details: bool) -> Vec<String> {
 mod tests {
     use offered_base::Instant;
     use offered_events::{Event, Outcome, Recording};
-    use offered_verify::{Criteria, ThresholdResult, Validity, Verdict, verify};
+    use offered_verify::{Criteria, ThresholdResult, Validity, verify};
 
     use super::*;
 

@@ -26,16 +26,17 @@ const SPIN: Nanos = Nanos::from_micros(100);
 #[derive(clap::Args)]
 #[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// Workload file with a [server] table, instead of the next five options
+    /// Workload file with a [server] table, instead of --service, --discipline, --engine, --servers and --seed
     #[arg(conflicts_with_all = ["service", "discipline", "engine", "servers", "seed"])]
     workload: Option<PathBuf>,
-    /// Service time: exponential:10ms, constant:2ms, hyperexponential:10ms,8 (mean, scv), ...
+    /// Service time: exponential:10ms, constant:2ms, hyperexponential:10ms,8 (mean, squared CoV), ...
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential:10ms")]
     service: Distribution,
-    /// Scheduling discipline: ps, fcfs, infinite, srpt, and all others of `simulate`
+    /// Scheduling discipline: ps (processor sharing), fcfs, ... (`offered simulate --help` explains them)
     #[arg(long, value_name = "NAME", default_value = "ps")]
     discipline: Policy,
-    /// Serve a language model's API instead: step, per sequence, sequences, per prompt token
+    /// Simulate a language model server: time per step (STEP), per request in the batch (SEQ) and per prompt token
+    /// (PROMPT), and batches of at most N requests
     #[arg(long, value_name = "STEP,SEQ,N,PROMPT", conflicts_with_all = ["service", "discipline", "servers", "files"])]
     engine: Option<Engine>,
     /// Number of servers behind the queue
@@ -53,10 +54,10 @@ pub(crate) struct Args {
     /// Address or Unix socket to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: Address,
-    /// New CSV file with one row per request: arrival, work, due and completion times in ns
+    /// New CSV file, one row per request in ns: arrival, service time, planned and actual completion
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Sleep; spin for the last 100 us; or stay awake (a whole core, exact arrival times)
+    /// How threads wait: sleep, spin for the last 100 us, or stay awake (exact arrival times, but uses a whole core)
     #[arg(long, value_enum, default_value_t = WaitMode::Spin)]
     wait_mode: WaitMode,
     #[command(flatten)]
@@ -64,17 +65,17 @@ pub(crate) struct Args {
 }
 
 const AFTER: &str = "\
-Targets: / and any other path (a job), ?work_ms=12.5 (its size), /status/503,
-/bytes/N, /chunked/N, /nolength/N, /delay/50ms, /echo, /continue, /early,
-/garbage, /close, /reset, /stall. With --files, the files are the only targets.
+Paths: any path takes a service time; ?work_ms=12.5 sets it. Special paths are
+/status/503, /bytes/N, /chunked/N, /nolength/N, /delay/50ms, /echo, /continue,
+/early, /garbage, /close, /reset and /stall. With --files, only the files exist.
 
-With an engine: /v1/chat/completions, /v1/completions and /v1/models, as servers
-of language models have them; a word is a token. A step of the engine makes one
-token for each of at most N sequences. It takes STEP, SEQ for each sequence, and
-PROMPT for each prompt token that it reads in.
+With --engine: /v1/chat/completions, /v1/completions and /v1/models, as on
+servers of language models; a word is a token. The server works in steps. A step
+generates one token for each of at most N requests in the batch. It takes STEP +
+SEQ per request in the batch + PROMPT per prompt token that is processed.
 
-With a workload whose requests have their own work (`service`, or a catalogue)
-or whose discipline serves by class, the server knows the work of each path.
+If the requests of the workload have their own service times (`service`, or a
+catalogue), or the discipline serves by class, requests are identified by path.
 
 --listen accepts 127.0.0.1:8080, 127.0.0.1:0 (a free port), [::1]:8080 and
 unix:/tmp/offered.sock.

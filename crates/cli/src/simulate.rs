@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Stop after N completed requests (1e6 is accepted) [default: the workload's duration]
     #[arg(long, value_name = "N", value_parser = jobs, conflicts_with = "until_precision")]
     jobs: Option<u64>,
-    /// Stop when the 95 % interval of the mean response is this narrow, for example 1%
+    /// Stop when the half-width of the 95 % interval of the mean response time is at most this, for example 1%
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     until_precision: Option<f64>,
     /// Set the server's utilisation by the rate (open, partly-open) or think time (closed)
@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Print one JSON document (schema offered.simulate/1)
     #[arg(long)]
     json: bool,
+    /// Show no progress on stderr
+    #[arg(short, long)]
+    quiet: bool,
     /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
@@ -57,14 +60,28 @@ pub(crate) struct Args {
 }
 
 const AFTER: &str = "\
-Fields to vary: load, discipline, scv, users, think, session_length, rate, or
-any other by its path in the file (server.servers, request.0.weight). Values: a
-list (fcfs,ps,srpt) or a range with a step (0.1..0.95:0.05).
+Fields to vary: load, discipline, users, think (time), rate, session_length
+(mean number of requests), scv (squared coefficient of variation of the service
+times), or any other by its path in the file (server.servers, request.0.weight).
+Values: a list (fcfs,ps,srpt) or a range with a step (0.1..0.95:0.05).
 
-Disciplines: fcfs, lcfs, lcfs-preemptive, ps, ps:16 (at most 16 in service),
-srpt, sjf, psjf, ljf, pljf, sejf, pesjf, lejf, peljf (by the mean of the class;
-sejf:0.5 by a size estimate with noise of scv 0.5), priority,
-priority-preemptive, fb, rr:10ms, infinite.
+Disciplines of the server:
+  fcfs              first come, first served
+  lcfs              last come, first served; lcfs-preemptive: it interrupts
+  ps                processor sharing: all requests at once, equally
+  ps:16             the same, with at most 16 requests at once
+  srpt              shortest remaining work first
+  sjf, ljf          smallest or largest request first; psjf, pljf: preemptive
+  sejf, lejf        the same by the mean size of the request's class;
+                    pesjf, peljf: preemptive
+  sejf:0.5          the same by an estimate of the size; 0.5 is the squared
+                    coefficient of variation of its error
+  priority          first [[request]] of the file first; priority-preemptive:
+                    it interrupts; priority-ps: processor sharing in each class
+  ps:16:priority    ps:16, where waiting requests enter by priority
+  fb                least service received first
+  rr:10ms           round robin, 10 ms in turn
+  infinite          all requests at once, each at full speed
 
 Service times can come from a Standard Workload Format log:
 service = { empirical = \"log.swf.gz\" }
@@ -126,11 +143,16 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The results of all points. While the think time for a load is searched, a line on the terminal shows the trials.
+/// Returns the results of all points. While it searches the think time for a load, a line on the terminal shows the
+/// trials.
 fn simulated(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
     let [point] = points else { return all(points, args, stop) };
     let mut line = SearchLine::default();
-    let progress = &mut |trial| line.show("", trial);
+    let progress = &mut |trial| {
+        if !args.quiet {
+            line.show("", trial);
+        }
+    };
     let result = match &args.output {
         Some(out) => simulation::simulate_point_into(point, args.load, stop, out, progress),
         None => simulation::simulate_point(point, args.load, stop, progress),
@@ -141,7 +163,7 @@ fn simulated(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>
 /// Simulates all points in parallel. Each depends only on its workload, so order and number of threads do not matter.
 fn all(points: &[Point], args: &Args, stop: Stop) -> Result<Vec<Simulated>, Failure> {
     let done = Mutex::new(0);
-    let show = points.len() > 1 && std::io::stderr().is_terminal();
+    let show = points.len() > 1 && !args.quiet && std::io::stderr().is_terminal();
     let results = parallel::map(points, args.threads.map_or_else(parallel::processors, usize::from), |point| {
         let result = simulation::simulate_cell(point, args.load, stop);
         if show {

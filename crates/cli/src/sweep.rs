@@ -20,14 +20,15 @@ use crate::workload_file::WorkloadFlags;
 use crate::{object_store, signals};
 
 const AFTER: &str = "\
-Fields: users, think, rate, load, session_length, discipline, scv, seed, or any
-other by its path in the file (server.servers, request.0.weight). load is that of
-the [server] of the workload: it sets the rate, or the think time of users.
-Values: a list (25,50,100) or a range with a step (25..150:25).
+Fields: users, think (time), rate, session_length (mean number of requests),
+discipline, scv (squared coefficient of variation of the service times), seed,
+or any other by its path in the file (server.servers, request.0.weight). load is
+the utilisation of the modelled server; it sets the rate or the users' think
+time. Values: a list (25,50,100) or a range with a step (25..150:25).
 
-Cells are visited with a stride of about 0.618 of their number: low and high
-values alternate, so a drift in time does not look like an effect of load.
-A sweep that was killed resumes with the same command, after its finished cells.
+A cell is one point of the grid. The order of the cells mixes low and high
+values, so a drift of the server does not look like an effect of the load.
+The same command continues a sweep that was killed; finished cells are kept.
 
 Examples:
   Six numbers of users
@@ -59,25 +60,25 @@ pub(crate) struct Args {
     /// Field to vary and its values (repeatable: all combinations)
     #[arg(long, value_name = "FIELD=VALUES", required = true)]
     vary: Vec<VariedField>,
-    /// Directory of the sweep: a run directory per cell, sweep.json, cells.csv, cells.parquet
+    /// Directory of the sweep: a run directory per grid point (cell), sweep.json, cells.csv, cells.parquet
     #[arg(short, long, value_name = "DIR", required_unless_present = "rendezvous")]
     output: Option<PathBuf>,
-    /// Directory or bucket URL of the sweep, shared by several workers that split the cells
+    /// Directory or bucket URL of the sweep; workers that share it divide the cells
     #[arg(long, value_name = "DIR|URL", conflicts_with = "output")]
     rendezvous: Option<PathBuf>,
-    /// Run only slice K of N of the cells, for example 2/3
+    /// Run only slice K of N of the cells, for example 2/8
     #[arg(long, value_name = "K/N", requires = "rendezvous")]
     share: Option<Share>,
-    /// Number of workers, if neither --share nor the cluster's environment gives it
+    /// Number of workers [default: from --share, or from the variables of Slurm or Open MPI]
     #[arg(long, value_name = "N", requires = "rendezvous", conflicts_with = "share", value_parser = clap::value_parser!(u64).range(1..))]
     workers: Option<u64>,
     /// Simulate the cells on the workload's [server] instead of running them
     #[arg(long)]
     simulate: bool,
-    /// Find the largest value of the first field that meets this, for example 'p90 < 31ms'
+    /// Find the largest value of the first field that meets this objective, for example 'p90 < 31ms'
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Option<Objective>,
-    /// Visit the cells in a random order (from the workload's seed)
+    /// Run the cells in a random order, which depends on the workload's seed
     #[arg(long)]
     shuffle: bool,
     #[command(flatten)]
@@ -123,7 +124,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         Ok(SweepOutcome::Incomplete { missing }) => {
             let (s, are) = if missing == 1 { ("", "is") } else { ("s", "are") };
-            status!("worker {share} has finished its cells; {missing} cell{s} of other workers {are} not finished");
+            status!(
+                "worker {share} has finished its cells; {missing} cell{s} of other workers {are} not finished; the same command prints the sweep \
+                 when all are"
+            );
             return Ok(Exit::Done);
         }
     };
@@ -132,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         json(&swept.document);
     } else {
         out!(no newline: "{}", table::page(&swept.cells, args.slo.as_ref(), &swept.limits));
-        out!("\nrecorded in {}\ncells.csv there has every figure with its interval", at.name());
+        out!("\nrecorded in {}\ncells.csv in it has all figures, with their intervals", at.name());
     }
     Ok(if swept.is_valid() { Exit::Done } else { Exit::Invalid })
 }

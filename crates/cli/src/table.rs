@@ -16,7 +16,7 @@ const LEAST_FIRST: usize = 14;
 /// repeated.
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
-    /// Whether the first column keeps its width, because its ends differ.
+    /// Whether the first column is never shortened, because its texts differ only at their ends.
     whole_names: bool,
 }
 
@@ -54,7 +54,7 @@ impl Table {
         (if fits { first.min(WIDTH - wide) } else { first }, others)
     }
 
-    /// The columns of each part, without the first, which all parts have.
+    /// The columns of each part of the table. The first column is in all parts and is not listed.
     fn parts(first: usize, widths: &[usize]) -> Vec<std::ops::Range<usize>> {
         let (mut parts, mut start, mut used) = (Vec::new(), 0, first);
         for (column, width) in widths.iter().enumerate() {
@@ -72,6 +72,12 @@ impl Table {
 /// A cell with this number of decimal places; `-` without a value.
 pub(crate) fn maybe(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// Rounds a number up to this number of significant digits, at least one.
+pub(crate) fn rounded_up(number: u64, digits: u32) -> u64 {
+    let unit = 10_u64.pow((number.max(1).ilog10() + 1).saturating_sub(digits));
+    number.div_ceil(unit).saturating_mul(unit)
 }
 
 /// Writes an indented line with a name, wrapped.
@@ -129,7 +135,7 @@ pub(crate) fn clipped(label: &str) -> String {
     shortened(&visible(label), 24)
 }
 
-/// The text, or its beginning with `...` if it is longer than `most` characters.
+/// The text; if it is longer than `most` characters, its beginning and `...`.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -30,7 +30,7 @@ impl FromStr for Percent {
 /// The accepted generator error.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub(crate) struct Tolerance {
-    /// Maximum generator error: share of p50, p95, p99 due to lateness [default: 5%]
+    /// Largest part of p50, p95 and p99 that may come from requests sent late [default: 5%]
     #[arg(long, value_name = "PERCENT", help_heading = "Generator")]
     tolerance: Option<Percent>,
     /// Accept no timing error; the same as --tolerance 0%

@@ -1,4 +1,4 @@
-//! What a workload uses on this machine besides its own directory, and the permission for it.
+//! The files and commands that a workload uses outside its own directory, and the permission for them.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
@@ -12,7 +12,7 @@ use crate::output::status;
 /// Permits files outside the directory of the workload.
 #[derive(clap::Args, Clone, Copy)]
 pub(crate) struct FilesFlag {
-    /// Read files outside the workload's directory, if the workload names some
+    /// Allow the workload to read files outside its directory
     #[arg(long, help_heading = "Trust")]
     allow_files: bool,
 }
@@ -77,7 +77,7 @@ impl CommandsFlag {
     }
 }
 
-/// Whether the user at the terminal permits the commands that were listed.
+/// Asks the user at the terminal whether the listed commands may run.
 fn confirmed() -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;

@@ -8,11 +8,10 @@ use offered_verify::{Verdict, Warning, WarningKind};
 use crate::messages;
 use crate::table::{hanging, paragraph};
 
-/// The widest judgement that texts are aligned to: `NOT CHECKED`.
-const WIDEST: usize = 11;
+/// The widest judgement that texts are aligned to: `NOT FINISHED`.
+const WIDEST: usize = 12;
 
-/// The lines, aligned, with at most `thresholds` lines of thresholds. Below the validity come the fixes of the warnings that its reason
-/// names.
+/// The lines, aligned, with at most `thresholds` lines of thresholds. Below each line are its fixes.
 pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
     let (lines, omitted) = limited(input.lines(), thresholds);
     // A longer one would make the texts of all lines narrow.
@@ -21,11 +20,8 @@ pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
     let mut printed = Vec::new();
     for line in lines {
         printed.extend(hanging(&format!("{:width$}  ", line.judgement), width + 2, &visible(&line.text)));
-        if line.subject == Subject::Validity {
-            let incomplete = input.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
-            let named = input.verdict.warnings.iter().filter(|warning| warning.in_reason).map(messages::fix);
-            let fixes = incomplete.chain(named).map(|fix| paragraph(&" ".repeat(width + 2), &format!("fix: {fix}")));
-            printed.extend(fixes.flatten());
+        for fix in line.fixes(input.verdict, |warning| messages::fix(input.verdict, warning)) {
+            printed.extend(paragraph(&" ".repeat(width + 2), &format!("fix: {}", visible(&fix))));
         }
     }
     if omitted > 0 {
@@ -35,17 +31,22 @@ pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
     printed
 }
 
-/// At most `most` lines of thresholds, the first ones, and the number of the others.
+/// The first `most` lines of thresholds, and the number of omitted ones. If an omitted line has a fix, the last line
+/// shown gets it.
 fn limited(lines: Vec<VerdictLine>, most: usize) -> (Vec<VerdictLine>, usize) {
-    let (all, mut thresholds) = (lines.len(), 0);
+    let mut thresholds = 0;
     let keep = |line: &VerdictLine| {
         thresholds += usize::from(line.subject == Subject::Thresholds);
         line.subject != Subject::Thresholds || thresholds <= most
     };
-    let mut kept = lines;
-    kept.retain(keep);
-    let omitted = all - kept.len();
-    (kept, omitted)
+    let (mut kept, omitted): (Vec<VerdictLine>, Vec<VerdictLine>) = lines.into_iter().partition(keep);
+    let number = omitted.len();
+    if let Some(fix) = omitted.into_iter().find_map(|line| line.fix)
+        && let Some(last) = kept.iter_mut().rfind(|line| line.subject == Subject::Thresholds)
+    {
+        last.fix = Some(fix);
+    }
+    (kept, number)
 }
 
 /// What the lines of a verdict depend on. A run says nothing of expected arrivals, which its workload states; the file of another tool does.
@@ -65,6 +66,7 @@ mod tests {
     use super::*;
     use offered_base::Instant;
     use offered_events::{Event, Recording};
+    use offered_report::document::Status;
     use offered_verify::{Criteria, Stability, StabilityState, Validity, verify};
 
     #[test]
@@ -78,11 +80,14 @@ mod tests {
         let stability = Some(Stability {
             state: StabilityState::Overloaded,
             not_checked_reason: None,
+            scheduled_rate_per_s: None,
             sent_rate_per_s: 150.0,
             completed_rate_per_s: 88.0,
             in_flight_at_start: 0,
+            in_flight_at_middle: 310,
             in_flight_at_end: 620,
             timed_out: 0,
+            completed_later: 0,
             growth_per_s: 62.0,
             growth_low_per_s: 52.0,
             growth_high_per_s: 76.0,
@@ -93,9 +98,24 @@ mod tests {
         let (thresholds, failures) = (&[][..], &[][..]);
         let input = VerdictLines { verdict: &verdict, thresholds, failures, target_rate_per_s, states_expected };
         let text = lines(input, 4).join("\n");
-        assert!(text.starts_with("INVALID     the generator was saturated from 12.3 s on\n"), "{text}");
-        let overloaded = "OVERLOADED  target 150/s, sent 150/s, completed 88/s: backlog grows 62/s (99 %:";
+        assert!(text.starts_with("INVALID      the generator was saturated from 12.3 s on\n"), "{text}");
+        let overloaded = "OVERLOADED   target 150/s, sent 150/s, completed 88/s: backlog grows 62/s (99 %";
         assert!(text.contains(overloaded), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn the_fix_of_thresholds_that_are_left_out_is_shown() {
+        let failed = |number: u32, fix: Option<&str>| VerdictLine {
+            subject: Subject::Thresholds,
+            status: Status::Failed,
+            judgement: "FAILED",
+            text: number.to_string(),
+            fix: fix.map(str::to_owned),
+        };
+        let lines = vec![failed(1, None), failed(2, None), failed(3, Some("lower the load"))];
+        let (kept, omitted) = limited(lines, 2);
+        assert_eq!((kept.len(), omitted), (2, 1));
+        assert_eq!(kept[1], failed(2, Some("lower the load")));
     }
 }

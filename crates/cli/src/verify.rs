@@ -30,30 +30,31 @@ use crate::{input_file, object_store};
 
 const EXAMPLES: &str = "\
 Examples:
-  A recorded run, against its own workload
+  A recorded run, compared with its own workload
     offered verify runs/1
     offered verify s3://bucket/run7
   Another tool's result file: 20 minutes after a warm-up of 2
     offered verify results.jtl --skip-first 2m --take 20m
-  Against an expected pattern; exit code 3 if it differs
+  Compared with an expected pattern; exit code 3 if the requests differ from it
     offered verify k6.csv.gz --expected constant --rate 100/s --strict
-  Beside a simulation of the same requests
+  Compared with a simulation of the same requests
     offered verify runs/1 --twin
   With the server's resource usage from `offered observe`
     offered verify runs/1 --host db.parquet
-  Several files: each by itself, or as one run of several generators
+  Several files: as separate runs, or as one run of several generators
     offered verify a.jtl b.jtl c.jtl
     offered verify a.jtl b.jtl --merge
-  Text on the terminal, files for CI: schema offered.verify/1, JUnit, a summary
+  Text on the terminal; for CI: JSON (schema offered.verify/1), JUnit XML, Markdown
     offered verify runs/1 --json=verdict.json --junit run.xml --markdown run.md
   From a pipe
     k6 run --out csv=- script.js | offered verify -
 
-Exit codes: 0 done; 1 could not continue; 2 wrong input; 3 the run is
-invalid or a threshold could not be checked (for the file of another tool: only
-with --strict); 99 a threshold or every request failed. As for `offered run`.";
+Exit codes, as for `offered run`: 0 done; 1 could not continue; 2 wrong input;
+3 the run is invalid, or a threshold could not be checked (for the file of
+another tool, 3 is used only with --strict); 99 a threshold failed, or every
+request failed.";
 
-/// Check whether a run, of any tool, sent its requests as expected
+/// Check whether a run of any tool sent its requests as expected
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line are independent")]
@@ -64,7 +65,7 @@ pub(crate) struct Args {
     /// Treat the files as one run of several generators
     #[arg(long)]
     merge: bool,
-    /// Exit with 3 if requests were not sent as expected; for a run of `offered` like --tolerance 0%
+    /// Exit with 3 if requests were not sent as expected; implies --tolerance 0% for runs of `offered`
     #[arg(long)]
     strict: bool,
     /// Show all requests, warnings, tables of gaps and times, and every statistical test
@@ -106,13 +107,13 @@ pub(crate) struct WindowFlags {
     /// Exclude this time before the last request
     #[arg(long, value_name = "TIME")]
     skip_last: Option<Nanos>,
-    /// Analyse only this time after --skip-first; both ends are inclusive
+    /// Analyse only this time after --skip-first, including both ends
     #[arg(long, value_name = "TIME")]
     take: Option<Nanos>,
     /// Include or exclude failed requests
     #[arg(long, value_parser = ["keep", "drop"], default_value = "keep")]
     failures: String,
-    /// Show the CoV by number of threads
+    /// Show the coefficient of variation (CoV) of the gaps between requests for 1, 2, 3, ... of the tool's threads
     #[arg(long)]
     by_threads: bool,
 }
@@ -188,7 +189,7 @@ fn show(args: &Args, judged: &[Judged], runs: Vec<Run>, document: &impl Serializ
 }
 
 impl Judged {
-    /// The result that decides the exit code. The file of another tool can fail only if asked to.
+    /// The result that determines the exit code. The file of another tool fails only with `--strict`.
     fn result(&self, strict: bool) -> RunResult {
         let Self { verdict, result, .. } = self;
         let is_refused = strict && verdict.validity == Validity::Invalid;
@@ -231,7 +232,8 @@ impl Args {
         })
     }
 
-    /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict on the run at `at`; `None`: on merged files.
+    /// Writes the additional files (`--csv`, `--gaps`) and returns the verdict on the run at `at`, or on the merged
+    /// files if `at` is `None`.
     fn judged(&self, verified: VerifiedRun, at: Option<&LocalRun>) -> Result<Judged, Failure> {
         let result = verified.result();
         let VerifiedRun { recording, criteria, verdict, .. } = &verified;

@@ -1,4 +1,4 @@
-//! `offered watch`: follows a run of other workers while it is under way.
+//! `offered watch`: follows a run of other workers while it is in progress.
 
 use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
@@ -36,14 +36,14 @@ Examples:
 
 The display is about three seconds behind: workers write every few seconds.
 
-Exit codes: 1 the run can no longer be read; 2 no such run; otherwise those of
+Exit codes: 1 the run can no longer be read; 2 no such run; otherwise as for
 `offered verify`: 0, 3 the run is invalid, 99 a threshold failed.";
 
-/// Watch a run, of one worker or many, while it runs
+/// Watch a run of one or several workers while it is in progress
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Run directory, or the rendezvous directory or URL (s3://, gs://, az://) of its workers
+    /// Run directory, or the directory or URL (s3://, gs://, az://) that its workers share (--rendezvous)
     run: PathBuf,
     /// Serve a live page; its link is printed on stderr [default address: 127.0.0.1, a free port]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:0", value_parser = live_page::address)]

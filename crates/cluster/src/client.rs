@@ -1,7 +1,7 @@
 //! A client of the Kubernetes API: it creates a run from its manifests, follows the workers, fetches the recording and deletes the run.
 //!
-//! The client knows the API and no workload. Every call blocks until the API has responded. The asynchronous runtime inside runs on the
-//! calling thread and does nothing between calls.
+//! The client does not depend on the workload. Every call blocks until the API has responded. The asynchronous runtime
+//! inside runs on the calling thread and does nothing between calls.
 //!
 //! # Limitations
 //! The cluster is the one that `kubectl` would use: the current context of its configuration, or the service account of the pod in which

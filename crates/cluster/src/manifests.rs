@@ -65,8 +65,8 @@ pub enum Rendezvous {
         /// The Secret with the credentials and settings of the store, as environment variables of a worker. `None` where the node or the
         /// service account has a role that grants access.
         credentials: Option<String>,
-        /// Where a worker stores its recording before it is uploaded. `None` means the disk of its node (`emptyDir`), which loses what
-        /// the store did not take when the worker exits.
+        /// Where a worker stores its recording before it is uploaded. `None` means the disk of its node (`emptyDir`),
+        /// where data that was not uploaded is lost when the worker exits.
         volume: Option<Volume>,
         /// How long a worker with a complete recording tries to upload the rest.
         upload_timeout: Nanos,
@@ -76,16 +76,16 @@ pub enum Rendezvous {
 /// A separate volume for each worker, which exists until the Job is deleted (a generic ephemeral volume).
 #[derive(Clone, Debug)]
 pub struct Volume {
-    /// Its size, a quantity of Kubernetes such as `10Gi`; see [`storage_size`].
+    /// The size, a quantity of Kubernetes such as `10Gi`; see [`storage_size`].
     pub size: String,
-    /// Its storage class. `None` means that of the cluster.
+    /// The storage class; `None`: the default of the cluster.
     pub class: Option<String>,
 }
 
-/// Where the objects of a run are created, what they are called beside their name, and where their pods may run.
+/// Namespace, labels and annotations of the objects of a run, and the nodes on which their pods may run.
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
-    /// The namespace. `None` means that of the client.
+    /// The namespace; `None`: the namespace of the client.
     pub namespace: Option<String>,
     /// Labels of all objects, in addition to our own; see [`label`].
     pub labels: Vec<(String, String)>,
@@ -93,7 +93,7 @@ pub struct Placement {
     pub annotations: Vec<(String, String)>,
     /// Labels that the node of a worker must have.
     pub node_selector: Vec<(String, String)>,
-    /// Taints of nodes that do not keep a worker away.
+    /// Taints that the workers tolerate.
     pub tolerations: Vec<Toleration>,
     /// Secrets with the credentials of the image registry.
     pub pull_secrets: Vec<String>,
@@ -114,7 +114,7 @@ pub struct JobSettings {
     pub image: String,
     /// Where the workers synchronise.
     pub rendezvous: Rendezvous,
-    /// The service account of the workers, which may have a cloud role. `None` means that of the namespace.
+    /// The service account of the workers, which may have a cloud role; `None`: the default of the namespace.
     pub service_account: Option<String>,
     /// The number of processors of each worker, for its exclusive use.
     pub cpus: u32,
@@ -124,7 +124,7 @@ pub struct JobSettings {
     pub one_per_node: bool,
     /// Namespace, labels, nodes.
     pub placement: Placement,
-    /// How long the Job and its pods exist after its end. `None`: until they are deleted.
+    /// How long the Job and its pods exist after its end. `None`: they exist until they are deleted.
     pub ttl: Option<Nanos>,
     /// How long the workers wait for each other.
     pub wait: Nanos,
@@ -145,15 +145,15 @@ pub struct Manifests {
     /// A pod that mounts the claim and waits, so that a run can be read there. It has no name and is not printed. `None` for an object
     /// store, which is read directly.
     pub reader: Option<Value>,
-    /// The environment variables that come from the Secret.
+    /// The names of the environment variables whose values come from the Secret.
     pub environment: Vec<String>,
     /// The key of the client certificate: its key in the Secret, and its path relative to the workload.
     pub key: Option<(String, String)>,
-    /// What may not work as intended.
+    /// Warnings about parts that may not work as intended.
     pub warnings: Vec<Warning>,
 }
 
-/// Something in the manifests that may not work as intended.
+/// A part of the manifests that may not work as intended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The address of the target is a loopback address: in a pod that is the pod itself.
@@ -392,7 +392,7 @@ impl JobSettings {
         Some(reader)
     }
 
-    /// Adds to a pod where it may run, and how its image is pulled.
+    /// Adds node selectors, tolerations and pull secrets to a pod.
     fn place(&self, pod: &mut Value) {
         let Placement { node_selector, tolerations, pull_secrets, .. } = &self.placement;
         if !node_selector.is_empty() {

@@ -71,9 +71,9 @@ impl PartialEq for Distribution {
 /// The form of a distribution with its parameters, for code that solves formulas instead of sampling. Times are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Always this value.
+    /// A constant value.
     Constant(f64),
-    /// Uniform between the two.
+    /// Uniform between these two values.
     Uniform(f64, f64),
     /// Exponential with this mean.
     Exponential(f64),
@@ -125,9 +125,9 @@ pub enum Shape {
     },
     /// A Poisson count of milliseconds with this mean in milliseconds.
     Poisson(f64),
-    /// One of the recorded values, each as likely or by weight.
+    /// One of the recorded values, with equal probabilities or by weight.
     Empirical(Empirical),
-    /// Another distribution without its values outside of two ends.
+    /// Another distribution, truncated to a range.
     Truncated(Arc<Truncated>),
 }
 
@@ -204,7 +204,7 @@ impl Distribution {
         Ok(Self(Shape::Gamma { shape: 1.0 / scv, scale: mean * scv }, Parameters::Gamma { mean, scv }))
     }
 
-    /// Erlang: the sum of `stages` exponentials, with this mean in all.
+    /// Erlang: the sum of `stages` exponentials, with this total mean.
     ///
     /// # Errors
     /// No stages, or a mean that is not above zero.
@@ -253,7 +253,7 @@ impl Distribution {
         let first = mean * (1.0 - s * libm::sqrt((1.0 - p) / p));
         let second = mean * (1.0 + s * libm::sqrt(p / (1.0 - p)));
         let (first, second) =
-            (positive("the mean of the first phase", first)?, positive("that of the second", second)?);
+            (positive("the mean of the first phase", first)?, positive("the mean of the second phase", second)?);
         Ok(Self(Shape::Hyperexponential { p, first, second }, Parameters::Hyperexponential { mean, scv, p: Some(p) }))
     }
 
@@ -296,7 +296,7 @@ impl Distribution {
     /// Pareto between `min` and `max`, with any tail index above zero.
     ///
     /// # Errors
-    /// Anything but 0 < min < max and a shape above zero.
+    /// Bounds other than 0 < `min` < `max`, or a shape that is not above zero.
     pub fn bounded_pareto(min: f64, max: f64, shape: f64) -> Result<Self, InvalidValue> {
         let (min, shape) = (positive("the smallest value", min)?, positive("the shape", shape)?);
         let shape = between("the shape", shape, 1.0 / STEEPEST, STEEPEST)?;
@@ -352,7 +352,7 @@ impl Distribution {
         &self.0
     }
 
-    /// Whether every value is zero.
+    /// Whether all values are zero.
     pub fn is_zero(&self) -> bool {
         self.0 == Shape::Constant(0.0)
     }
@@ -405,7 +405,7 @@ impl Distribution {
         }
     }
 
-    /// P(X <= x).
+    /// The distribution function, P(X <= x).
     pub fn cdf(&self, x: f64) -> f64 {
         if x < 0.0 {
             return 0.0;

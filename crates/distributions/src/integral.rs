@@ -1,4 +1,4 @@
-//! Integrals by double-exponential quadrature, which does not mind infinite derivatives or slow decay at the ends.
+//! Integrals by double-exponential quadrature, which tolerates infinite derivatives and slow decay at the ends.
 //!
 //! Source: Takahasi and Mori 1974. The step is halved until two results agree to 1e-12; each halving doubles the digits.
 
@@ -24,7 +24,7 @@ pub fn integral(f: impl Fn(f64) -> f64, low: f64, high: f64, scale: f64) -> f64 
     }
 }
 
-/// The sum of `f` over all t at ever smaller steps; `None` ends a side.
+/// The sum of `f` over all t, with smaller and smaller steps; the sum ends on a side where `f` returns `None`.
 fn trapezoids(f: impl Fn(f64) -> Option<f64>) -> f64 {
     const REACH: f64 = 6.5;
     let term = |t: f64| f(t).filter(|v| v.is_finite()).unwrap_or(0.0);

@@ -2,9 +2,9 @@
 //!
 //! Each user sends a request, waits one interval (think time and response), and sends the next, independently of the others and from
 //! a random point of the cycle. As N grows, the gaps of the merged stream approach those of a Poisson process
-//! (Palm 1943, Khinchine 1960); therefore a closed tool can emulate the web. But the dispersion of its counts over
-//! long windows stays that of one user, for every N (Cox 1962, section 6). Figure 15 of Brady's paper on bunched requests
-//! shows the first effect, not the second.
+//! (Palm 1943, Khinchine 1960); therefore a tool with a fixed number of users can emulate web traffic. But the
+//! dispersion of its counts over long windows stays that of one user, for every N (Cox 1962, section 6). Figure 15 of
+//! Brady's paper on bunched requests shows the first effect, not the second.
 
 use crate::Distribution;
 use crate::integral::integral;
@@ -24,7 +24,7 @@ pub fn cov(interval: &Distribution, users: u64) -> Result<f64, InvalidValue> {
     }
     if interval.is_zero() {
         return Err(InvalidValue::new(
-            "users who neither think nor wait have no gaps; give them a think time above zero",
+            "users with zero think time and zero response time would send infinitely many requests; write a think time above zero",
         ));
     }
     if users == 1 {
@@ -38,7 +38,8 @@ pub fn cov(interval: &Distribution, users: u64) -> Result<f64, InvalidValue> {
     Ok(libm::sqrt((2.0 * n / mean * wait - 1.0).max(0.0)))
 }
 
-/// The integral of G^N where G is a straight line from each atom to the next: each piece is (a^(N+1) - b^(N+1)) / (N+1) / slope.
+/// The integral of G^N, where G is a straight line between consecutive atoms: each piece is (a^(N+1) - b^(N+1)) / (N+1)
+/// / slope.
 fn wait_between(atoms: &[(f64, f64)], n: f64, mean: f64) -> f64 {
     let (mut at, mut tail, mut above, mut sum) = (0.0, 1.0, 1.0, 0.0);
     for (p, next) in atoms {

@@ -1,7 +1,8 @@
 //! Tables as CSV (RFC 4180), for all crates.
 //!
-//! A spreadsheet takes a text for a formula if it begins with `=`, `+`, `-`, `@`, a tab or a carriage return. Such a text is
-//! written after an apostrophe, which spreadsheets do not show; [`unguarded`] removes it. Numbers are written as they are.
+//! A spreadsheet interprets a text as a formula if it begins with `=`, `+`, `-`, `@`, a tab or a carriage return. Such
+//! a text is written after an apostrophe, which spreadsheets do not show; [`unguarded`] removes it. Numbers are written
+//! as they are.
 //!
 //! ```
 //! use offered_events::csv::Table;

@@ -20,7 +20,7 @@
 //! assert_eq!(text, r#"{"schema":"offered.count/1","requests":3}"#);
 //! assert_eq!(serde_json::from_str::<Count>(&text)?, count);
 //! let other = serde_json::from_str::<Count>(&text.replace("count/1", "count/2"));
-//! assert!(other.unwrap_err().to_string().contains("a document `offered.count/2`, not `offered.count/1`"));
+//! assert!(other.unwrap_err().to_string().contains("the schema `offered.count/2`, expected `offered.count/1`"));
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
@@ -54,7 +54,7 @@ pub fn schema(head: &[u8]) -> Option<&str> {
     std::str::from_utf8(&rest[..end]).ok().filter(|name| name.starts_with("offered."))
 }
 
-/// The first key of the document `D`: written as [`Document::SCHEMA`]; reading any other value is an error.
+/// The first key of the document `D`: it is written as [`Document::SCHEMA`], and any other value is a read error.
 pub struct Schema<D>(PhantomData<fn() -> D>);
 
 impl<D> Schema<D> {
@@ -102,7 +102,7 @@ impl<'de, D: Document> Deserialize<'de> for Schema<D> {
     fn deserialize<R: Deserializer<'de>>(deserializer: R) -> Result<Self, R::Error> {
         match String::deserialize(deserializer)? {
             said if said == D::SCHEMA => Ok(Self::new()),
-            said => Err(R::Error::custom(format!("it is a document `{said}`, not `{}`", D::SCHEMA))),
+            said => Err(R::Error::custom(format!("the document has the schema `{said}`, expected `{}`", D::SCHEMA))),
         }
     }
 }

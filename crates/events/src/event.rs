@@ -3,9 +3,9 @@
 //! Every scheduled request of a run is exactly one [`Event`], including requests that were not sent. An event has three durations
 //! with different names, because "latency" is ambiguous in load tests:
 //!
-//! * `response` = response time, done - intended: includes the delay of the generator,
+//! * `response` = response time, done - scheduled: includes the delay of the generator,
 //! * `service` = service time, done - sent: time of server and network,
-//! * `lateness` = sent - intended: delay of the generator.
+//! * `lateness` = sent - scheduled: delay of the generator.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ use offered_base::time::{Difference, Instant, Nanos};
 pub struct Event {
     /// Scheduled time, since the start of the run.
     pub intended: Instant,
-    /// When the request was sent: its first byte written, or `connect` called for a new connection, or the request put into the
-    /// queue of a full connection pool. `None`: not sent, see `error`.
+    /// When the request was sent: when its first byte was written, or `connect` was called for a new connection, or the
+    /// request entered the queue of a full connection pool. `None`: not sent, see `error`.
     pub sent: Option<Instant>,
     /// Duration of the TLS handshake on a connection opened for this request; `None` without one.
     pub handshake: Option<Nanos>,
@@ -33,8 +33,11 @@ pub struct Event {
     /// How long the operating system held the first byte of the response before it was read: a delay of the generator, part of
     /// `first_byte`. `None`: not measured.
     pub reading_lateness: Option<Nanos>,
-    /// The same for the last byte, part of `done`.
+    /// Time between the arrival of the last byte at the kernel and its reading by the generator; part of `done`.
     pub done_lateness: Option<Nanos>,
+    /// How long after `sent` the request was written, without the network's time to open a connection: a delay of the generator, part of
+    /// `service`. `None`: not measured.
+    pub writing_lateness: Option<Nanos>,
     /// Number of the session: the user of a closed system, the session of a partly-open one, the arrival of an open one.
     pub session: u64,
     /// Number of the request in its session, from 0.
@@ -54,7 +57,7 @@ pub struct Event {
     pub bytes_in: u64,
     /// Rows that a database returned or changed; otherwise 0.
     pub rows: u64,
-    /// Number of the thread that sent it, over the whole run.
+    /// Number of the sending thread, over the whole run.
     pub worker: u16,
     /// Serial number of the connection on this thread.
     pub connection: u32,
@@ -64,17 +67,18 @@ pub struct Event {
     pub redirects: u16,
     /// Number of requests for an access token (OAuth 2.0) that were sent before this request; each is one more on the wire.
     pub token_requests: u16,
-    /// Number of times that the request was sent again because the server had not processed it (RFC 9113, section 8.7).
+    /// Number of times that the request was sent again: over HTTP/2 because the server had not processed it (RFC 9113, section 8.7), over HTTP/1.1
+    /// because the server had closed its reused connection (RFC 9112, section 9.3.1).
     pub resends: u16,
-    /// Number of retries by the policy of the workload, with one that was not sent because the run was stopped or lacked a connection. Each
-    /// attempt of a request with retries is recorded as an event of its own, before the request; the event of the request has the time of the
-    /// first attempt and the outcome of the last.
+    /// Number of retries by the policy of the workload. Includes a retry that was not sent because the run was stopped
+    /// or no connection was available. Each attempt of a request with retries is recorded as an event of its own,
+    /// before the request; the event of the request has the time of the first attempt and the outcome of the last.
     pub retries: u16,
     /// Number of the attempt, from 1; 0 is the request itself. Attempts are not counted as requests.
     pub attempt: u16,
     /// Why the request failed or was not sent; `None` if it succeeded.
     pub error: Option<Reason>,
-    /// What was received of a streamed response; `None` for other requests, and if no response head arrived.
+    /// The received part of a streamed response; `None` for other requests, and if no response head arrived.
     pub stream: Option<Box<TokenStream>>,
     /// The position of the request in a visit; `None` if its session makes no visits, if it is unknown, and for objects and attempts.
     pub visit: Option<VisitPosition>,
@@ -82,12 +86,12 @@ pub struct Event {
     pub metrics: Option<Box<[MetricValue]>>,
 }
 
-/// A number in a response; not a number if the response lacks it.
+/// A number in a response; NaN if the response lacks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricValue(u64);
 
 impl MetricValue {
-    /// This number; `None` and numbers that are not finite: no value.
+    /// A value; `None` and numbers that are not finite give no value.
     pub fn new(value: Option<f64>) -> Self {
         Self(value.filter(|value| value.is_finite()).unwrap_or(f64::NAN).to_bits())
     }
@@ -105,7 +109,8 @@ pub struct VisitPosition {
     pub number: u16,
     /// Number of the request in the flows of the workload, repetitions included; 0 without flows.
     pub place: u16,
-    /// Whether the visit is over after this request. If no request of a visit has this, the end of the run cut the visit off.
+    /// Whether this is the last request of the visit. If this is false for all requests of a visit, the end of the run
+    /// cut the visit off.
     pub ends: bool,
 }
 
@@ -145,6 +150,7 @@ impl Event {
             done: None,
             reading_lateness: None,
             done_lateness: None,
+            writing_lateness: None,
             session: 0,
             step: 0,
             object: 0,
@@ -192,7 +198,7 @@ impl Event {
         self.sent.is_some() && has_connection && !waited_for_one
     }
 
-    /// Response time: done - intended. `None`: not sent.
+    /// Response time: done - scheduled. `None`: not sent.
     pub fn response(&self) -> Option<Difference> {
         Some(self.done? - self.intended)
     }
@@ -202,12 +208,17 @@ impl Event {
         Some(self.done? - self.sent?)
     }
 
+    /// When the request was written, without the network's time to open a connection; `sent` if that was not measured. `None`: not sent.
+    pub fn written(&self) -> Option<Instant> {
+        Some(self.sent? + self.writing_lateness.unwrap_or_default())
+    }
+
     /// Why the request failed or was not sent, as text; empty if it succeeded.
     pub fn why(&self) -> Cow<'_, str> {
         self.error.as_ref().map(Reason::text).unwrap_or_default()
     }
 
-    /// Lateness: sent - intended; negative if sent early. `None`: not sent.
+    /// Lateness: sent - scheduled; negative if sent early. `None`: not sent.
     pub fn lateness(&self) -> Option<Difference> {
         Some(self.sent? - self.intended)
     }
@@ -266,7 +277,7 @@ offered_base::named! {
 }
 
 impl Outcome {
-    /// Whether there was a complete response, successful or not.
+    /// Whether a complete response arrived, successful or not.
     pub const fn is_response(self) -> bool {
         matches!(
             self,
@@ -274,7 +285,7 @@ impl Outcome {
         ) || self.is_failed_stream()
     }
 
-    /// Whether the response was complete, but not the stream in it.
+    /// Whether the response was complete but its stream was not.
     pub const fn is_failed_stream(self) -> bool {
         matches!(self, Self::StreamError | Self::Truncated | Self::NoToken | Self::Short)
     }

@@ -19,7 +19,7 @@ pub struct Exchange {
     pub object: u16,
     /// Number of redirects that were followed before this exchange.
     pub redirects: u32,
-    /// Whether it is a request for an access token (OAuth 2.0), before that request.
+    /// Whether the exchange is a request for an access token (OAuth 2.0), sent before the request of the workload.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub token_request: bool,
     /// Name of the [`Outcome`](crate::Outcome).
@@ -62,8 +62,8 @@ pub struct Message {
 pub struct FailedCheck {
     /// Name of the check.
     pub check: String,
-    /// What the check expects, as text.
+    /// The expected value of the check, as text.
     pub expected: String,
-    /// What the response contains instead; `None`: nothing.
+    /// The value that the response contains instead; `None`: it contains none.
     pub found: Option<String>,
 }

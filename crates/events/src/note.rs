@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use offered_base::time::span;
 
-/// A fact about a recording that its events do not show.
+/// Information about a recording that its events do not contain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -96,7 +96,7 @@ pub enum Note {
     WorkerLost {
         /// Number of requests.
         requests: u64,
-        /// Whether sessions would have sent more requests, which depend on responses and are unknown.
+        /// Whether the sessions would have sent further requests, whose number depends on responses and is unknown.
         more_unknown: bool,
     },
     /// The worker is still running.
@@ -144,12 +144,22 @@ pub enum RowKind {
     Updates,
 }
 
+impl Note {
+    /// The note itself, without the worker that it is about.
+    pub fn without_worker(&self) -> &Self {
+        match self {
+            Self::Worker { note, .. } => note.without_worker(),
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated => f.write_str("truncated: the file ends in the middle of a row"),
             Self::Killed => f.write_str(
-                "truncated: the record of the end is missing (no run.json); up to 2 s of events before it are lost",
+                "the recording has no end (no run.json), and events of up to 2 s before the kill may be missing",
             ),
             Self::NotRecorded { requests: 1, start_s, .. } => {
                 write!(f, "the request scheduled at {start_s:.3} s was not recorded; whether it was sent is unknown")
@@ -182,14 +192,21 @@ impl fmt::Display for Note {
                 write!(f, "{format} has timestamps in whole seconds; arrivals within a second cannot be distinguished")
             }
             Self::Excluded { rows, row_kind } => match row_kind {
-                RowKind::Controllers => write!(f, "{rows} rows of Transaction Controllers are not requests; excluded"),
+                RowKind::Controllers => {
+                    write!(f, "{rows} rows of Transaction Controllers were excluded, because they are not requests")
+                }
                 RowKind::SubResults => {
-                    write!(f, "{rows} sub-results (`label-0` inside `label`) are not requests; excluded")
+                    write!(
+                        f,
+                        "{rows} sub-results (`label-0` inside `label`) were excluded, because they are not requests"
+                    )
                 }
                 RowKind::Corrected => {
-                    write!(f, "{rows} rows are samples that goose added to correct coordinated omission; excluded")
+                    write!(f, "{rows} rows were excluded: goose added these samples to correct coordinated omission")
                 }
-                RowKind::Updates => write!(f, "{rows} rows correct earlier rows (`update`); excluded"),
+                RowKind::Updates => {
+                    write!(f, "{rows} rows were excluded, because they correct earlier rows (`update`)")
+                }
             },
             Self::Merged { recordings, start_spread_ms, overlap_percent } => write!(
                 f,
@@ -201,10 +218,10 @@ impl fmt::Display for Note {
             Self::WorkerMissing { worker } => write!(f, "worker {worker} is missing: it sent nothing"),
             Self::WorkerLost { requests, more_unknown } => {
                 write!(f, "{requests} requests of its share were not sent because the worker was lost")?;
-                let more = "; how many more its sessions would have sent is unknown";
+                let more = "; the number of further requests of its sessions is unknown";
                 f.write_str(if *more_unknown { more } else { "" })
             }
-            Self::Running => f.write_str("the run is still in progress; these are its events so far"),
+            Self::Running => f.write_str("the run is still in progress; only the events recorded so far are counted"),
             Self::Silent { silence_s } => {
                 write!(f, "no heartbeat for {}: the worker is frozen or dead", span(silence_s * 1e9))
             }
@@ -264,9 +281,9 @@ pub enum SimulationWarning {
     },
     /// The largest service demands of the distribution did not occur.
     LargeSizesMissing {
-        /// Scv (C2) of the realised demands.
+        /// Squared coefficient of variation of the simulated demands.
         realised_scv: f64,
-        /// Scv (C2) of the distribution.
+        /// Squared coefficient of variation of their distribution.
         distribution_scv: f64,
     },
     /// The discipline leaves jobs unfinished, so that completed jobs are not representative.
@@ -294,10 +311,10 @@ impl SimulationWarning {
                 )
             }
             Self::CorrelatedBatches { effective_batches } => format!(
-                "batches are correlated and correspond to only {effective_batches:.0} independent ones, so intervals may be too narrow; simulate longer"
+                "successive batches of requests are correlated (they are worth only {effective_batches:.0} independent batches), so intervals may be too narrow; simulate longer"
             ),
             Self::RareSizes { completed, needed } => format!(
-                "the largest service demands are so rare that {completed} requests do not determine the mean, which therefore has no interval; simulate at least {needed}, or use `plan solve`"
+                "the largest service demands are so rare that {completed} requests give no confidence interval of the mean; simulate at least {needed}, or use `plan solve`"
             ),
             Self::NoMeanInterval => "the service distribution has a tail so heavy that the mean has no confidence interval, however long the simulation; use percentiles, `plan solve`, or limit the sizes with `within`".to_owned(),
             Self::InfiniteMean => "the mean response time is infinite: requests wait for others with a service time of infinite variance; use percentiles, another discipline such as ps, or limit the sizes with `within`".to_owned(),
@@ -309,7 +326,7 @@ impl SimulationWarning {
                 "a few tiny requests that had to wait dominate the mean slowdown of {mean:.1} (largest {max:.0}); use its percentiles"
             ),
             Self::LargeSizesMissing { realised_scv, distribution_scv } => format!(
-                "realised service demands have C2 {realised_scv:.3}, their distribution {distribution_scv:.3}: the largest demands did not occur; simulate longer"
+                "the squared CoV of the simulated service demands is {realised_scv:.3}, that of their distribution {distribution_scv:.3}: the largest demands did not occur; simulate longer"
             ),
             Self::Unfinished { completed_s, littles_law_s, unfinished } => {
                 let ages = unfinished.map_or_else(String::new, |(jobs, oldest, mean)| {

@@ -15,7 +15,7 @@ use offered_base::Nanos;
 pub enum Reason {
     /// Not sent: it was late by this duration, and the workload skips late requests.
     Late(Nanos),
-    /// Not sent: its turn came when the run was over.
+    /// Not sent: the run ended first.
     RunOver,
     /// Not sent: this number of requests was in flight, which is the limit.
     InFlight(u64),
@@ -25,21 +25,21 @@ pub enum Reason {
     Streams(u64),
     /// No connection within this time.
     ConnectTimeout(Nanos),
-    /// No complete answer within this time.
+    /// No complete response within this time.
     ResponseTimeout(Nanos),
     /// The expected message did not arrive within this duration.
     ExpectTimeout(Nanos),
     /// No connection of its pool was free within this time.
     PoolTimeout(Nanos),
-    /// A database's error: its SQLSTATE, and its own words.
+    /// An error of a database: SQLSTATE and message.
     Sql(SqlState, Box<str>),
     /// The user waited this long, and gave up.
     GaveUp(Nanos),
     /// The run was stopped first.
     Stopped,
-    /// The run was killed first; whether an answer came is not known.
+    /// The run was killed first; whether a response arrived is unknown.
     Killed,
-    /// Not sent: it is in the share of a lost worker.
+    /// Not sent: the request belongs to the share of a lost worker.
     WorkerLost,
     /// The connection ended when this number of bytes of the body was missing.
     TruncatedBody(u64),
@@ -77,7 +77,7 @@ const BEGINNING: usize = 40;
 const SYSTEM: Around = (" (os error ", ")");
 
 impl Reason {
-    /// In words.
+    /// A reason with this text.
     pub const fn words(words: &'static str) -> Self {
         Self::Other(Cow::Borrowed(words))
     }
@@ -137,6 +137,12 @@ impl Reason {
     pub fn kind(&self) -> Cow<'_, str> {
         match self {
             Self::Late(_) => Cow::Borrowed("later than allowed (late = \"skip\")"),
+            // After a number of requests, the text would read like a product.
+            Self::InFlight(limit) => Cow::Owned(format!("limit of {limit} requests in flight reached (in_flight)")),
+            Self::Connections(limit) => Cow::Owned(format!("limit of {limit} connections reached (connections)")),
+            Self::Streams(limit) => {
+                Cow::Owned(format!("limit of {limit} connections reached, all streams busy (connections)"))
+            }
             Self::GaveUp(_) => Cow::Borrowed("the user gave up"),
             Self::TruncatedBody(_) => Cow::Borrowed("closed in the middle of the body"),
             Self::NotHttp(_) => Cow::Borrowed("not an HTTP/1 response"),
@@ -200,7 +206,7 @@ impl From<String> for Reason {
 }
 
 impl From<io::Error> for Reason {
-    /// The system's number where there is one, else the error's words.
+    /// The number of the operating system's error; without one, the text of the error.
     fn from(error: io::Error) -> Self {
         error.raw_os_error().map_or_else(|| Self::Other(Cow::Owned(error.to_string())), Self::System)
     }
@@ -264,6 +270,7 @@ mod tests {
         assert_eq!(late(3).kind(), late(4000).kind());
         assert_ne!(late(3).text(), late(4000).text());
         assert_eq!(Reason::TruncatedBody(1).kind(), Reason::TruncatedBody(2).kind());
+        assert_eq!(Reason::InFlight(50).kind(), "limit of 50 requests in flight reached (in_flight)");
         let tls = Reason::not_http(b"\x15\x03\x01\0\x02");
         assert_eq!(tls.text(), "not an HTTP/1 response; it begins with `\\x15\\x03\\x01\\x00\\x02`");
         assert_eq!(tls.kind(), Reason::not_http(b"SSH-2.0-OpenSSH").kind());

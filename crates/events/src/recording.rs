@@ -51,7 +51,7 @@ pub struct Recording {
 pub struct NodeClock {
     /// Name of the worker.
     pub name: String,
-    /// Whether it is the reference clock.
+    /// Whether this is the reference clock.
     pub is_first: bool,
     /// Offset and synchronisation.
     pub clock: WorkerClock,
@@ -90,7 +90,7 @@ pub struct Scheduling {
     pub requested: String,
     /// The scheduling policy: `SCHED_OTHER` (fair, weighted by the nice value), `SCHED_RR` (real-time), or another one of sched(7).
     pub policy: String,
-    /// The nice value: -20 (first) to 19; without effect under a real-time policy.
+    /// The nice value: -20 (highest priority) to 19; without effect under a real-time policy.
     pub nice: i32,
     /// The time slice in us; `None`: the default of the system.
     pub slice_us: Option<f64>,
@@ -120,9 +120,9 @@ pub struct AddressUse {
 pub struct Block {
     /// The policy.
     pub policy: String,
-    /// Scheduled start.
+    /// The scheduled start of the block, in nanoseconds since the start of the run.
     pub begins_ns: u64,
-    /// Start of the time that counts.
+    /// Start of the measured part.
     pub settled_ns: u64,
     /// End.
     pub ends_ns: u64,
@@ -165,7 +165,7 @@ pub enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CalibratedRate {
-    /// Target rate.
+    /// Target rate, in requests per second.
     pub target_rate_per_s: f64,
     /// Maximum rate that calibration found for this number of threads, against a server without service time.
     pub sustained_rate_per_s: f64,
@@ -179,12 +179,12 @@ impl Block {
 }
 
 impl Scheduling {
-    /// Whether the threads run before all threads of a fair policy.
+    /// Whether the threads take precedence over all threads with a fair policy.
     pub fn is_realtime(&self) -> bool {
         matches!(self.policy.as_str(), "SCHED_RR" | "SCHED_FIFO" | "SCHED_DEADLINE")
     }
 
-    /// Whether the threads run before others with the normal priority.
+    /// Whether the threads take precedence over threads with normal priority.
     pub fn is_raised(&self) -> bool {
         self.is_realtime() || self.nice < 0
     }

@@ -13,7 +13,7 @@ const LONGEST: usize = 64;
 /// The identifier of a run: letters, digits and `-._`, so that it needs no escape in a URL, an account name or a file name.
 ///
 /// The default is derived from an instant that all workers know without communication, see [`RunId::unless_given`].
-/// The schedule does not depend on it: it makes values that the server must see only once.
+/// It makes values that the server must see only once. The schedule does not depend on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct RunId(Box<str>);
@@ -30,18 +30,19 @@ impl RunId {
         Self(String::from_utf8_lossy(&digits).trim_start_matches('0').into())
     }
 
-    /// The default identifier of a run that was requested at `now`. It is made from `now`; for one of several shares with a fixed start it is
-    /// made from the start, because all workers know only that. Two such runs with the same start have the same identifier.
+    /// The default identifier of a run that was requested at `now`. It is made from `now`. For one of several shares
+    /// with a fixed start it is made from the start, the only instant that all workers know. Two such runs with the
+    /// same start have the same identifier.
     pub fn unless_given(share: Share, start_at: Option<Nanos>, now: Nanos) -> Self {
         Self::of(start_at.filter(|_| share.parts() > 1).unwrap_or(now))
     }
 
-    /// As it is written.
+    /// The identifier as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A number made of it, by which random values differ between runs of one seed (FNV-1a).
+    /// A hash of the identifier (FNV-1a), so that random values differ between runs with one seed.
     pub fn number(&self) -> u64 {
         self.0
             .bytes()

@@ -35,7 +35,7 @@ impl EventSource for Vec<Event> {
     }
 }
 
-/// Numbers of events and their range in time, known before a scan.
+/// Numbers of events and their time range, known before a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Number of requests, sent or not.
@@ -76,7 +76,7 @@ impl Extent {
         }
     }
 
-    /// Counts one in.
+    /// Adds one event to the counts.
     pub fn add(&mut self, event: &Event) {
         if event.object > 0 {
             self.objects += 1;
@@ -109,7 +109,7 @@ impl Events {
         Self { source, extent }
     }
 
-    /// Numbers of events and their range in time.
+    /// Numbers of events and their time range.
     pub fn extent(&self) -> Extent {
         self.extent
     }

@@ -13,7 +13,8 @@ pub struct WorkerClock {
     pub synchronised: Option<bool>,
     /// Maximum error of the clock as reported by the kernel; `None`: not reported.
     pub error_ns: Option<u64>,
-    /// Offset from worker 1's clock before the start; the start was corrected by it. `None` for worker 1, and if it was not measured.
+    /// Offset from worker 1's clock before the start; the start was corrected by this offset. `None` for worker 1, and
+    /// if the offset was not measured.
     pub before: Option<ClockOffset>,
     /// Offset from worker 1's clock after the end of the run; `None` as above.
     pub after: Option<ClockOffset>,
@@ -62,11 +63,12 @@ impl WorkerClock {
 
 /// Converts the times of a worker's events to the clock of worker 1.
 ///
-/// All times of one event are shifted equally: its durations were measured by one clock and stay as they are. A drift within the
-/// bounds of both measurements is not corrected.
+/// All times of one event are shifted equally, because its durations were measured by one clock and do not change. A
+/// drift within the bounds of both measurements is not corrected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockCorrection {
-    /// Time of the measurement (ns since the start of the run), and the offset (ns) from the one that the start was corrected by.
+    /// Time of the measurement (ns since the start of the run), and the difference (ns) from the offset that corrected
+    /// the start.
     from: (i128, i128),
     to: (i128, i128),
 }

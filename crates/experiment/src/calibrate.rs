@@ -1,4 +1,5 @@
-//! Calibration: how precise and how fast the generator is on this machine. The result is stored, and later runs warn if they need more.
+//! Calibration: how precise and how fast the generator is on this machine. The result is stored, and later runs warn if
+//! their rate is too high for it.
 
 use std::path::PathBuf;
 
@@ -77,7 +78,7 @@ impl Calibration {
     /// Stores the calibration for this user, and returns the path.
     ///
     /// # Errors
-    /// There is no directory for it, or the file cannot be written.
+    /// There is no directory for the calibration, or the file cannot be written.
     pub fn store(&self) -> Result<PathBuf, Error> {
         let path = path().ok_or(Error::NoHome)?;
         let json = serde_json::to_string_pretty(self).expect("numbers and texts are JSON");

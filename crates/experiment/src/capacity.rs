@@ -4,6 +4,7 @@
 //! trial is a run (or a simulation) with its own seed. At each value there are three to ten runs, or three to 48 simulations, until the
 //! interval of every metric is on one side of its bound.
 
+mod means;
 mod search;
 mod trial;
 
@@ -15,24 +16,27 @@ use std::sync::atomic::AtomicBool;
 
 use offered_events::document::Schema;
 use offered_schedule::Sessions;
+use offered_simulate::interval_requirements;
+use offered_stats::requirements::IntervalRequirements;
 use offered_workload::threshold::{Bound, Quantity};
 use offered_workload::{Objective, Threshold, Workload};
 
 use crate::document::capacity::{Document, Limit, ObjectiveResult, Point};
 use crate::figures::Interval;
 use crate::{Error, Field, Number, Progress, ProgressObserver, RunPlan, Unit, WorkloadSource, point};
+use means::Means;
 use search::Range;
 use trial::{InvalidTrial, Trial};
 
 /// Minimum number of trials at a value.
 pub const MIN_TRIALS: usize = 3;
 
-/// The field along which to search, and the first value.
+/// The field that the search varies, and its first value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Along {
     /// The field.
     pub field: Field,
-    /// The first value; `None`: that of the workload.
+    /// The first value; `None`: the value in the workload.
     pub start: Option<Number>,
 }
 
@@ -80,7 +84,7 @@ pub struct Search<'a> {
     pub input: &'a WorkloadSource,
     /// The field and the first value.
     pub along: &'a Along,
-    /// The objective.
+    /// The limits that a value must meet to be within the capacity, such as `p99 < 250ms`.
     pub objective: &'a Objective,
     /// Whether trials are simulated rather than run.
     pub simulated: bool,
@@ -118,6 +122,11 @@ impl Search<'_> {
         self.search_from(start, workload.seed().0, &trial, observer)
     }
 
+    /// The numbers of responses that the intervals of this workload need; of a real server they are unknown.
+    fn requirements(&self, workload: &Workload) -> IntervalRequirements {
+        self.simulated.then(|| interval_requirements(workload)).flatten().unwrap_or_default()
+    }
+
     fn search_from(
         &self,
         start: Number,
@@ -126,7 +135,7 @@ impl Search<'_> {
         observer: &mut dyn ProgressObserver,
     ) -> Result<Document, Error> {
         let Along { field, .. } = self.along;
-        let mut range = Range::new(self.precision, field.is_whole());
+        let mut range = Range::new(self.precision, field.is_whole(), self.simulated);
         let (unit, left) = (start.unit, self.trials);
         let mut trials = Trials { search: self, unit, trial, observer, seed, left, points: Vec::new(), warning: None };
         let (mut limited, mut complete) = (None, true);
@@ -162,7 +171,7 @@ impl Search<'_> {
     }
 }
 
-/// Refuses lower bounds: times, errors and rates only increase with the load.
+/// Refuses lower bounds, because times, errors and rates only increase with the load.
 fn check_upper_bounds(objective: &Objective) -> Result<(), Error> {
     let from_below = |threshold: &&Threshold| {
         // A share of good requests falls with the load.
@@ -209,7 +218,9 @@ impl Trials<'_> {
     fn try_value(&mut self, value: f64) -> Result<ValueOutcome, Error> {
         let looks = if self.search.simulated { &search::SIMULATED } else { &search::RUN };
         let field = &self.search.along.field;
-        let mut trials: Vec<Vec<f64>> = Vec::new();
+        let (mut trials, mut all_responses): (Vec<Vec<f64>>, u64) = (Vec::new(), 0);
+        let mut means = Means::default();
+        let mut requirements = None;
         let mut said = ObjectiveResult::Undecided;
         let mut had_invalid = false;
         while trials.len() < looks.last() && said == ObjectiveResult::Undecided {
@@ -234,17 +245,23 @@ impl Trials<'_> {
                 // About one verdict in a thousand is wrong: an invalid trial is repeated once.
                 Trial::Invalid(why) if had_invalid => return Ok(ValueOutcome::GeneratorLimit(why)),
                 Trial::Invalid(_) => had_invalid = true,
-                Trial::Metrics { metrics, warning } => {
+                Trial::Metrics { metrics, responses, warning } => {
                     self.warning = warning.or(self.warning.take());
                     trials.push(metrics);
+                    all_responses += responses;
+                    let requirements = requirements.get_or_insert_with(|| self.search.requirements(&point.workload));
+                    means = Means::new(looks.means(&trials), self.search.objective, requirements, all_responses);
                     if looks.includes(trials.len()) {
-                        said = search::evaluate(self.search.objective, &looks.means(&trials));
+                        said = search::evaluate(self.search.objective, &means.estimates);
                     }
                 }
             }
         }
         self.observer.on_progress(Progress::Tried { field, value, trials: trials.len(), result: said });
-        let metrics = looks.means(&trials).into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
+        if said == ObjectiveResult::Undecided {
+            self.warning = means.warning.or(self.warning.take());
+        }
+        let metrics = means.estimates.into_iter().map(|figure| Interval::of(figure, 1.0)).collect();
         self.points.push(Point { value, trials: trials.len(), metrics, result: said });
         Ok(ValueOutcome::Result(said))
     }
@@ -275,7 +292,7 @@ mod tests {
     }
 
     fn figures(p99: f64) -> Trial {
-        Trial::Metrics { metrics: vec![p99], warning: None }
+        Trial::Metrics { metrics: vec![p99], responses: 1000, warning: None }
     }
 
     fn invalid(reason: &str) -> Trial {

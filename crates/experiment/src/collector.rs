@@ -105,12 +105,12 @@ impl Collected {
 pub(crate) enum EventStorage {
     /// In a run directory.
     Recorder(Recorder),
-    /// In memory; the labels are the names of the requests.
+    /// A store in memory; the labels are the names of the requests.
     Memory(Vec<String>),
 }
 
 impl EventStorage {
-    /// Why events currently cannot be written, if so.
+    /// The reason why events cannot be written at present; `None` if they can.
     fn write_error(&self) -> Option<String> {
         match self {
             Self::Recorder(recorder) => recorder.write_error(),
@@ -118,7 +118,7 @@ impl EventStorage {
         }
     }
 
-    /// That the disk has not responded for two seconds, if so.
+    /// The message that the disk has not responded for two seconds; `None` if it has.
     fn stall(&self) -> Option<String> {
         match self {
             Self::Recorder(recorder) => recorder.stall(),

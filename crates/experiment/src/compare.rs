@@ -2,12 +2,13 @@
 //!
 //! # Method
 //! A pair is one round of A and one of B with the same seed, so both get the same requests at the same times; two workload files with different
-//! seeds keep them. The order alternates (A B, B A, A B, ...), so a linear drift of the machine cancels over two pairs. The first
-//! round of each side warms up and does not count.
+//! seeds keep them. The order alternates (A B, B A, A B, ...), so a linear drift of the machine cancels over two pairs.
+//! The first round of each side is a warm-up and does not count.
 //!
 //! The change of a statistic (mean, percentile) is estimated from the logarithm of the ratio B / A in each pair. The pairs are independent. After
 //! [`FEWEST`] pairs, and after each two further ones, the mean of the logarithms gets a repeated confidence interval
-//! ([`RepeatedIntervals`]): all looks together miss the truth one time in twenty. So the comparison may stop as soon as the interval decides.
+//! ([`RepeatedIntervals`]): over all looks together, the intervals miss the true value in one comparison of twenty. So
+//! the comparison may stop as soon as an interval gives the answer.
 //!
 //! With a baseline, A is a recording of an earlier run, in rounds or in parts of the length of a round. Its values and those of B are two independent
 //! samples, compared by Welch's t; nothing cancels, and differences between the machines are not part of the interval.
@@ -42,7 +43,7 @@ pub struct Side<'a> {
     pub name: String,
     /// The workload.
     pub source: &'a WorkloadSource,
-    /// The URL that replaces the target of the workload; `None`: its own.
+    /// The URL that replaces the target of the workload; `None`: the target is not replaced.
     pub target: Option<String>,
 }
 
@@ -56,7 +57,7 @@ pub struct Comparison<'a> {
     pub simulated: bool,
     /// Duration of a round.
     pub round: Nanos,
-    /// Time at the start of a round that does not count.
+    /// Time excluded at the start of each round.
     pub settle: Nanos,
     /// Maximum number of pairs.
     pub max_pairs: usize,
@@ -75,18 +76,18 @@ pub struct Comparison<'a> {
 struct Rounds {
     a: Vec<Round>,
     b: Vec<Round>,
-    /// Whether each round of B has one of A with the same requests.
+    /// Whether each round of B is paired with a round of A with the same requests.
     is_paired: bool,
     /// Why pairs do not count.
     invalid: Vec<String>,
 }
 
 impl Comparison<'_> {
-    /// Makes rounds until the question is answered.
+    /// Makes rounds until the comparison has an answer.
     ///
     /// # Errors
-    /// A workload is invalid with these rounds, the load of a workload changes within them, or a round fails. [`Error::ComparisonStopped`]: `stop`
-    /// was set before the first look.
+    /// A workload is invalid with these rounds, the load of a workload changes within a round, or a round fails.
+    /// [`Error::ComparisonStopped`]: `stop` was set before the first interval was computed.
     pub fn run(&self, stop: &Arc<AtomicBool>, observer: &mut dyn ProgressObserver) -> Result<Document, Error> {
         let seeds: Vec<u64> = self.sides.iter().map(|side| self.first_seed(side)).collect::<Result<_, Error>>()?;
         if let Some(directory) = self.directory {
@@ -143,7 +144,7 @@ impl Comparison<'_> {
         pairs.map(information).collect()
     }
 
-    /// Why the comparison ends with these rounds; `None`: it goes on.
+    /// The reason why the comparison ends with these rounds; `None` if it continues.
     fn end(&self, rounds: &Rounds, intervals: RepeatedIntervals) -> Option<End> {
         if self.no_worse_than.is_some() {
             return (self.result(rounds, intervals) != CheckResult::NotChecked).then_some(End::Decided);
@@ -221,7 +222,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Whether a part of the run has another load than the whole.
+/// Whether a part of the run has another load than the whole run.
 fn changes(sessions: &Sessions) -> bool {
     match sessions {
         Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => schedule.rate().as_constant().is_none(),

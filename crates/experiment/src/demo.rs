@@ -1,4 +1,5 @@
-//! One server, one load, three system models, each measured beside theory and beside a simulation of the same requests.
+//! One server, one load, three system models: each is measured and compared with theory and with a simulation of the
+//! same requests.
 
 use std::sync::Arc;
 use std::thread;
@@ -27,7 +28,7 @@ pub const USERS: u64 = 50;
 const STAY: f64 = 0.8;
 /// Mean think time of these sessions in seconds; exponential.
 const THINK: f64 = 0.04;
-/// Excluded from the statistics at the start, until the server is in its steady state.
+/// Time at the start that is excluded from the statistics, until the server is in its steady state.
 pub const WARM_UP: Nanos = Nanos::from_secs(2);
 
 /// One system model with its prediction.
@@ -47,7 +48,7 @@ pub struct Measured {
     pub workload: Workload,
     /// The run.
     pub made: FinishedRun,
-    /// The run beside theory.
+    /// The results of the run, of theory and of the simulation.
     pub model: Model,
 }
 

@@ -25,9 +25,9 @@ pub type SimulationRecord = offered_store::RunRecord<simulate::Outcome, ()>;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Record {
-    /// Of a run or a dry run.
+    /// The record of a run or a dry run.
     Run(Box<RunRecord>),
-    /// Of a simulation.
+    /// The record of a simulation.
     Simulation(Box<SimulationRecord>),
 }
 

@@ -31,7 +31,7 @@ pub enum Error {
     /// The workers of a run cannot start together.
     #[error(transparent)]
     Rendezvous(#[from] offered_rendezvous::Error),
-    /// Scraped samples are files, which are not uploaded to an object store.
+    /// Scraped samples cannot be stored, because their files are not uploaded to an object store.
     #[error(
         "[[observe.scrape]] does not work with an object store: samples are stored in a directory; use a shared directory as rendezvous, or \
          remove [[observe.scrape]]"
@@ -50,18 +50,19 @@ pub enum Error {
     /// A machine cannot be observed, or a target cannot be scraped.
     #[error(transparent)]
     Observe(#[from] offered_observe::Error),
-    /// Only recorded runs can be fitted: their workload says what arrived.
+    /// Only recorded runs can be fitted, because their workload describes the arrivals.
     #[error(
-        "{}: not a run directory of offered: {}; `fit` needs the workload and the requests of a run (offered run or simulate, with -o)",
-        path.display(),
-        missing_of_run(path)
+        "{}: not a run directory of offered: {missing}; `fit` needs the workload and the requests of a run (offered run or simulate, with -o)",
+        path.display()
     )]
     FitNeedsRun {
         /// The path.
         path: PathBuf,
+        /// What the directory lacks.
+        missing: String,
     },
-    /// The workload of a simulation was changed to reach a load, so the recorded one does not describe what arrived.
-    #[error("{}: this simulation was scaled to a load, so its workload is not the recorded one; to fit it, simulate the workload as it is", path.display())]
+    /// The simulation was scaled to a load, so the recorded workload does not describe its arrivals.
+    #[error("{}: this simulation was scaled to a load, so its workload is not the recorded one; to fit it, simulate the workload without setting a load", path.display())]
     FitAtLoad {
         /// The run.
         path: PathBuf,
@@ -80,15 +81,14 @@ pub enum Error {
         /// A run with other requests.
         other: PathBuf,
     },
-    /// Too few requests that found nothing in flight.
+    /// Too few requests were alone at the server.
     #[error(
-        "{request}: only {n} requests met no other and were done before the next, and at least 100 are needed for a service time; \
-         add a run at a low rate, or observe the server"
+        "{request}: only {n} requests were alone at the server; a service time needs at least 100; add a run at a low rate, or observe the server"
     )]
     TooFewUnloaded {
         /// The request.
         request: String,
-        /// Their number.
+        /// Number of requests that were alone at the server.
         n: usize,
     },
     /// An object store cannot be used.
@@ -103,26 +103,26 @@ pub enum Error {
         /// The URL.
         url: String,
     },
-    /// A `file:` URL of another machine.
+    /// A `file:` URL that names another machine.
     #[error("{}: a file: URL must have a path of this machine, for example file:///shared/run7", url.display())]
     FileUrl {
         /// The URL.
         url: PathBuf,
     },
     /// A path where the URL of an object store is expected.
-    #[error("{}: not the URL of an object store, for example s3://bucket/run7", path.display())]
+    #[error("{} is not a URL of an object store; write for example s3://bucket/run7", path.display())]
     NotInStore {
         /// The path.
         path: PathBuf,
     },
     /// The share of a lost worker cannot be taken over, because its number of requests is unknown.
     #[error(
-        "the worker with this share is lost, and its share cannot be taken over: the run ends after a number of requests"
+        "the worker with this share is lost, and its share cannot be taken over, because the run ends after a number of requests"
     )]
     TakeoverOfCountedRun,
     /// There is no run to watch.
     #[error(
-        "{}: no run here (no workload.toml); give a run directory, or the rendezvous directory of its workers", path.display()
+        "{} contains no run (no workload.toml); give a run directory, or the rendezvous directory of its workers", path.display()
     )]
     NoRun {
         /// The directory.
@@ -133,7 +133,7 @@ pub enum Error {
         "this is the redacted copy of a workload in a run directory (its secrets are {REDACTED}); use the original workload file"
     )]
     RedactedWorkload,
-    /// No rate brings the server to a load.
+    /// No rate gives the server the required load.
     #[error("no rate found for load {load}: {reason}")]
     NoRate {
         /// The load.
@@ -184,7 +184,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A JSON document of this program has another form than its schema says.
+    /// A JSON document of this program does not match its schema.
     #[error("{}: {source}; create the file again", path.display())]
     Document {
         /// The file.
@@ -222,7 +222,7 @@ pub enum Error {
         /// The field.
         field: Field,
     },
-    /// A load and a field that the load sets are varied.
+    /// Both a load and a field that the load sets are varied.
     #[error("`load` sets `{field}`, so both cannot be varied; remove one of the two")]
     LoadSets {
         /// The field.
@@ -264,8 +264,8 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory holds something else.
-    #[error("{} holds {content}; choose another directory", path.display())]
+    /// The directory contains something other than this sweep.
+    #[error("{} already contains {content}; choose another directory", path.display())]
     Occupied {
         /// The directory.
         path: PathBuf,
@@ -283,7 +283,7 @@ pub enum Error {
         host: String,
     },
     /// The sweep in this directory has another workload.
-    #[error("{} was started with another workload: {} differs from {given}; continue with that one, or choose another directory",
+    #[error("{} was started with another workload: {} differs from {given}; continue with the first workload, or choose another directory",
         path.display(), path.join("workload.toml").display())]
     AnotherSweep {
         /// The directory, or its URL.
@@ -293,8 +293,7 @@ pub enum Error {
     },
     /// The directory of the sweep has finished cells that are not part of this sweep.
     #[error(
-        "{} holds {n} finished cells of other values ({first} among them), which new tables would not show; give their values too, or \
-         choose another directory",
+        "{} contains {n} finished cells of other values (for example {first}); add their values, or choose another directory",
         path.display()
     )]
     OtherValues {
@@ -302,13 +301,13 @@ pub enum Error {
         path: PathBuf,
         /// The name of one of the cells.
         first: String,
-        /// Their number.
+        /// Number of finished cells with other values.
         n: usize,
     },
-    /// More load cannot break this threshold.
-    #[error("more load cannot break `{0}`; use an upper bound on a time or on errors, as in p99 < 250ms")]
+    /// The search cannot use this threshold, because a higher load cannot make it fail.
+    #[error("more load cannot violate `{0}`; use an upper bound on a time or on errors, as in p99 < 250ms")]
     NotBrokenByLoad(String),
-    /// The values of the field are not numbers, so that no largest value exists.
+    /// The values of the field are not numbers, so there is no largest value.
     #[error("an objective needs a field with numbers, and {field} has the value `{value}`")]
     NoNumber {
         /// The field.
@@ -324,8 +323,8 @@ pub enum Error {
         /// The field.
         field: Field,
     },
-    /// A search along the load, which the rate or the number of users sets.
-    #[error("a search is along what sets the load: write rate or users, with a first value as in rate=100")]
+    /// A search varies the load, although it must vary the rate or the number of users.
+    #[error("a search varies the load: write rate or users, with a first value as in rate=100")]
     LoadNotSearchable,
     /// A text is not a field with the first value of a search.
     #[error(
@@ -336,10 +335,10 @@ pub enum Error {
         text: String,
     },
     /// A metric of the objective has no values.
-    #[error("there are no values of {0}")]
+    #[error("{0} has no values")]
     NothingToMeasure(String),
     /// The sweep was stopped.
-    #[error("stopped with {left} cells left; repeat the command to continue")]
+    #[error("stopped before {left} cells were finished; repeat the command to continue")]
     SweepStopped {
         /// The number of cells that are left.
         left: usize,
@@ -349,20 +348,19 @@ pub enum Error {
     Recording(#[from] io::Error),
     /// The recording is not of a workload of this program.
     #[error(
-        "{name}: no twin: requests are matched with those of a simulation by session and step, which only run directories of one workload \
-         record"
+        "{name}: no twin: a twin needs the session and step of each request, which only the run directory of one workload has"
     )]
     NoTwin {
         /// The name of the recording.
         name: String,
     },
-    /// The workload of the simulation was changed to reach a load.
+    /// The simulation was scaled to a load, so it has no twin.
     #[error("no twin: this simulation was scaled to a load, so its workload is not the recorded one")]
     TwinAtLoad,
     /// The search was stopped.
     #[error("stopped; a search cannot be continued: start it again near the last value")]
     Stopped,
-    /// A comparison was stopped before its first look.
+    /// A comparison was stopped before its first interval.
     #[error("stopped before {fewest} pairs of rounds were made; there is no result yet")]
     ComparisonStopped {
         /// The number of pairs of the first look.
@@ -370,19 +368,19 @@ pub enum Error {
     },
     /// A round of a comparison would have only a part of the load.
     #[error(
-        "{name}: the load changes during its {duration}, and a round of {round} would have only the start of it; set the round to {duration}, or use a constant load"
+        "{name}: the load changes during its {duration}, and a round of {round} would contain only its start; set the round to {duration}, or use a constant load"
     )]
     ChangingLoadInRound {
         /// The name of the workload.
         name: String,
-        /// Its duration.
+        /// The duration.
         duration: Nanos,
         /// Duration of a round.
         round: Nanos,
     },
     /// A baseline has too few rounds.
     #[error(
-        "{}: it has {rounds} valid rounds or parts of the length of a round, and at least {fewest} are needed; record a longer run, or use shorter rounds",
+        "{}: the recording has {rounds} valid rounds (or parts as long as a round), and a comparison needs at least {fewest}; record a longer run, or use shorter rounds",
         path.display()
     )]
     ShortBaseline {
@@ -399,7 +397,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether a complete local recording exists that is missing where it should be.
+    /// Whether a complete local recording exists, although it is missing at its destination.
     pub fn leaves_recording(&self) -> bool {
         match self {
             Self::At { error, .. } => error.leaves_recording(),
@@ -410,7 +408,7 @@ impl Error {
         }
     }
 
-    /// Why a simulation has nothing to measure although its workload is right, at any point of a grid; `None` for other errors.
+    /// The reason why a simulation with a valid workload has nothing to measure; `None` for other errors.
     pub fn unmeasurable(&self) -> Option<&offered_simulate::Error> {
         match self {
             Self::At { error, .. } => error.unmeasurable(),
@@ -419,7 +417,7 @@ impl Error {
         }
     }
 
-    /// Whether the input is wrong, rather than something that happened later.
+    /// Whether wrong input caused the error, rather than a later event.
     pub fn is_of_input(&self) -> bool {
         use offered_run::Error as Run;
         match self {
@@ -466,12 +464,25 @@ impl Error {
         move |source| Self::Unreadable { path: path.to_owned(), source }
     }
 
+    /// The error of a path without a run.
+    pub(crate) fn no_run(path: &Path) -> Self {
+        match std::fs::metadata(path) {
+            Err(source) => Self::unreadable(path)(source),
+            Ok(_) => Self::NoRun { path: path.to_owned() },
+        }
+    }
+
+    /// The error for a path that `fit` cannot use. It names the files that the run directory lacks.
+    pub fn fit_needs_run(path: &Path) -> Self {
+        Self::FitNeedsRun { path: path.to_owned(), missing: missing_of_run(path) }
+    }
+
     pub(crate) fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::File { action, path: path.to_owned(), source }
     }
 }
 
-/// What a directory lacks to be a run directory.
+/// The reason why a directory is not a run directory, such as a missing file.
 fn missing_of_run(path: &Path) -> String {
     let missing: Vec<&str> =
         ["workload.toml", "run.json", "events"].into_iter().filter(|name| !path.join(name).exists()).collect();

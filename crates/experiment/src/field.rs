@@ -6,7 +6,7 @@ use std::fmt;
 use offered_base::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
-/// A field that is varied. In documents it is its name.
+/// A field that is varied. Documents contain its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(from = "String", into = "String")]
@@ -92,7 +92,7 @@ impl Field {
         }
     }
 
-    /// Whether its values are integers.
+    /// Whether the values of this field are integers.
     pub fn is_whole(&self) -> bool {
         *self == Self::Users
     }

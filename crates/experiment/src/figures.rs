@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Figures {
     /// Whether the results may be used.
     pub validity: Validity,
-    /// The reason of the validity, in one sentence.
+    /// The reason for `validity`, in one sentence.
     pub reason: String,
     /// Whether completions follow arrivals.
     pub stability: Option<Stability>,
@@ -37,13 +37,13 @@ pub struct Figures {
     pub completed_rate_per_s: Option<Interval>,
     /// Share of failed requests, in percent.
     pub errors_percent: Option<Interval>,
-    /// Response time, done - intended.
+    /// Response time, done - scheduled.
     pub response_ms: Option<Times>,
     /// Service time, done - sent.
     pub service_ms: Option<Times>,
-    /// Lateness, sent - intended.
+    /// Lateness, sent - scheduled.
     pub lateness_us: Option<Lateness>,
-    /// Share of the response time percentiles that the generator caused.
+    /// The share of the response time percentiles that the generator caused.
     pub generator_error: Option<GeneratorError>,
     /// The arrivals of sessions in a partly-open system.
     pub sessions: Option<Sessions>,
@@ -86,7 +86,7 @@ pub struct Times {
     pub p99: Interval,
     pub p999: Interval,
     pub max: f64,
-    /// For each percentile (`p99`) with too few values for an interval: the approximate number of values needed.
+    /// For each percentile (`p99`), and for the `mean`, with too few values for an interval: the approximate number of values needed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values_needed: BTreeMap<String, u64>,
 }
@@ -216,7 +216,10 @@ impl Times {
             p99: percentile(99.0)?,
             p999: percentile(99.9)?,
             max: at(Statistic::Max)?.value,
-            values_needed: named.filter_map(|(name, p)| Some((name.to_owned(), parts.times_needed(p)?))).collect(),
+            values_needed: named
+                .filter_map(|(name, p)| Some((name.to_owned(), parts.times_needed(p)?)))
+                .chain(parts.mean_needs().map(|needed| ("mean".to_owned(), needed)))
+                .collect(),
         })
     }
 }

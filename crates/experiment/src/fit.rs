@@ -1,12 +1,14 @@
 //! Fitting a modelled server to measured runs: service times by request, number of servers, discipline, saturation.
 //!
-//! Service times come from requests that found nothing in flight, the discipline from a simulation of the same arrivals at
-//! each candidate, the saturation from the fitted server, from overloaded runs and from the
-//! Universal Scalability Law. A figure that the data do not determine is reported as such, with the reason.
+//! Service times come from requests that were alone at the server, the discipline from a simulation of the same
+//! arrivals at each candidate, the saturation from the fitted server, from overloaded runs and from the Universal
+//! Scalability Law. A figure that the data do not determine is reported as such, with the reason.
 
 mod candidates;
 mod features;
+mod in_flight;
 mod input;
+mod load_dependence;
 mod minimise;
 mod observations;
 mod scalability;
@@ -19,12 +21,15 @@ mod workload_text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use offered_distributions::Distribution;
 use offered_events::document::{Document, Schema};
+use offered_schedule::Sessions;
 use offered_workload::Policy;
 use serde::{Deserialize, Serialize};
 
 pub use candidates::CandidateResult;
 pub use input::FitOptions;
+pub use load_dependence::FittedRates;
 pub use scalability::{Scalability, ScalabilityPoint};
 pub use service_times::{FittedService, ServiceSource};
 
@@ -46,7 +51,7 @@ pub struct Fit {
     pub service: Vec<FittedService>,
     /// The discipline and the number of servers, the best candidate first.
     pub candidates: Vec<CandidateResult>,
-    /// Whether the best candidate explains the responses, and whether others do as well.
+    /// Whether the best candidate explains the responses, and whether other candidates explain them too.
     pub conclusion: Conclusion,
     /// The conclusion in a sentence.
     pub reason: String,
@@ -56,7 +61,7 @@ pub struct Fit {
     pub scalability: Option<Scalability>,
     /// Why the Universal Scalability Law was not fitted.
     pub no_scalability_reason: Option<String>,
-    /// Each run predicted from the service times of the others; empty for a single run.
+    /// Each run, predicted from the service times of the other runs; empty for a single run.
     pub left_out: Vec<LeftOutRun>,
     /// Warnings.
     pub warnings: Vec<String>,
@@ -73,9 +78,9 @@ offered_base::named! {
     pub enum Conclusion {
         /// One candidate explains the responses, and no other does.
         Determined = "determined",
-        /// Several candidates explain them.
+        /// Several candidates explain the responses.
         Ambiguous = "ambiguous",
-        /// No candidate explains them.
+        /// No candidate explains the responses.
         Unexplained = "unexplained",
         /// There was nothing to compare.
         NotChecked = "not_checked",
@@ -86,13 +91,13 @@ offered_base::named! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FittedRun {
-    /// Its name.
+    /// The name of the run.
     pub name: String,
     /// Completed requests per second.
     pub completed_rate_per_s: f64,
     /// Mean number of requests in flight.
     pub in_flight: f64,
-    /// Requests that found nothing in flight.
+    /// Requests that were sent with no other request in flight.
     pub unloaded_requests: u64,
     /// Mean service time seen by the client: done - sent.
     pub mean_ms: f64,
@@ -104,13 +109,13 @@ pub struct FittedRun {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturation {
-    /// How it was estimated.
+    /// The method of the estimate.
     pub method: String,
     /// Requests per second.
     pub rate_per_s: f64,
     /// The lower end of its 95 % interval; `None` if unknown.
     pub low_per_s: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high_per_s: Option<f64>,
 }
 
@@ -118,7 +123,7 @@ pub struct Saturation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOutRun {
-    /// Its name.
+    /// The name of the run.
     pub name: String,
     /// Mean, measured.
     pub mean_ms: f64,
@@ -135,7 +140,8 @@ pub struct LeftOutRun {
 /// Fits a server to runs of `offered`.
 ///
 /// # Errors
-/// A run is not a run directory of `offered`, cannot be read, or has no complete request; there are no service times.
+/// A run is not a run directory of `offered`, cannot be read, or has no complete request; or no service time can be
+/// measured.
 pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fit, Error> {
     let demands = service_times::demands(runs.iter().map(|(_, run)| run));
     let runs = runs.into_iter().map(|(path, run)| RunData::of(path, run)).collect::<Result<Vec<_>, _>>()?;
@@ -158,6 +164,11 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
     let compare = |candidate| judge.compare(candidate, &stable, &labels, &distributions);
     let results = parallel::map(&candidates, parallel::processors(), compare);
     let mut results = results.into_iter().collect::<Result<Vec<_>, Error>>()?;
+    if !results.iter().any(|result| result.explains)
+        && let Some(candidate) = Candidate::load_dependent(options, &stable)
+    {
+        results.push(compare(&candidate)?);
+    }
     results.sort_by(|a, b| a.typical_difference.total_cmp(&b.typical_difference));
     let (conclusion, reason) = conclude(&results);
     let left_out = match results.first() {
@@ -165,11 +176,12 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
         _ => Vec::new(),
     };
     if stable.len() == 1 {
-        warnings
-            .push("there is one run to fit, so the model was not checked on others; add runs at other loads".into());
+        warnings.push(
+            "only one run was fitted, so the model was not checked on other runs; add runs at other loads".into(),
+        );
     }
     let workload = match results.first() {
-        Some(best) => Some(with_server(&stable[0].text, &best.candidate(), &labels, &distributions)?),
+        Some(best) => Some(written(best, stable[0], mean, &labels, &distributions, &mut warnings)?),
         None => None,
     };
     let (scalability, no_scalability_reason) = match scalability {
@@ -191,6 +203,28 @@ pub fn fit(runs: Vec<(PathBuf, VerifiedRun)>, options: &FitOptions) -> Result<Fi
         warnings,
         workload,
     })
+}
+
+/// The workload of a run with the fitted server, as a system that has a steady state.
+fn written(
+    best: &CandidateResult,
+    run: &RunData,
+    mean: f64,
+    labels: &[String],
+    distributions: &[Distribution],
+    warnings: &mut Vec<String>,
+) -> Result<String, Error> {
+    let mut candidate = best.candidate();
+    let is_open = !matches!(run.workload.sessions(), Sessions::Closed(_));
+    if let Some((rates, peak)) = best.rates.and_then(|rates| Some((rates, rates.peak()?))).filter(|_| is_open) {
+        candidate = candidate.limited();
+        warnings.push(format!(
+            "coherency: the completed rate is highest, {:.4}/s, at {peak} requests in flight, and falls if more are in flight; open arrivals can exceed this number, and then the queue grows and the rate falls until the load is reduced; in the written workload the server serves at most {} requests at once, the largest number measured; limit the server to about {peak} (ps:{peak}), so that other requests wait before it",
+            rates.largest / mean,
+            rates.most_in_flight
+        ));
+    }
+    with_server(&run.text, &candidate, labels, distributions)
 }
 
 impl From<&RunData> for FittedRun {
@@ -244,11 +278,12 @@ fn conclude(results: &[CandidateResult]) -> (Conclusion, String) {
     if others.is_empty() {
         return (Conclusion::Determined, format!("{} explains the responses, no other candidate does", best.name()));
     }
-    let reason = format!("the data cannot tell {} from {}; add a run at a higher load", best.name(), others.join(", "));
+    let reason =
+        format!("the data cannot distinguish {} from {}; add a run at a higher load", best.name(), others.join(", "));
     (Conclusion::Ambiguous, reason)
 }
 
-/// Predicts each run with the service times of the others.
+/// Predicts each run from the service times of the other runs.
 fn left_out(
     best: Candidate,
     judge: &Judge,
@@ -291,13 +326,13 @@ fn saturation(
     let mut all = Vec::new();
     if let Some(best) = results.first().filter(|best| best.explains && best.discipline != Policy::Infinite.to_string())
     {
-        let rate = f64::from(best.servers) / mean;
+        let (rate, (low, high), name) = best.largest_rate();
         let wide = 1.96 * relative_error;
         all.push(Saturation {
-            method: format!("servers / mean service time, {}", best.name()),
-            rate_per_s: rate,
-            low_per_s: Some(rate / (1.0 + wide)),
-            high_per_s: Some(rate / (1.0 - wide).max(0.1)),
+            method: format!("{name} / mean service time, {}", best.name()),
+            rate_per_s: rate / mean,
+            low_per_s: Some(low / mean / (1.0 + wide)),
+            high_per_s: Some(high / mean / (1.0 - wide).max(0.1)),
         });
     }
     for run in overloaded {

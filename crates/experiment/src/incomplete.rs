@@ -1,4 +1,4 @@
-//! What is missing of a run: its end, or requests of its schedule.
+//! Missing parts of a run: its end, or requests of its schedule.
 
 use std::path::Path;
 
@@ -48,8 +48,12 @@ pub(crate) fn incomplete(
         IncompleteCause::RequestsMissing => gaps.absent,
         _ => concerned.iter().filter_map(|worker| name(worker.share)).collect(),
     };
+    let (frozen_workers, silences): (Vec<String>, Vec<f64>) =
+        frozen(&recording.notes).filter(|(worker, _)| workers.contains(worker)).unzip();
     let last = recording.events.extent().last_intended;
-    let age = concerned.iter().filter(|worker| worker.may_be_running).filter_map(|worker| worker.heartbeat.as_ref());
+    let is_frozen = |worker: &UnendedWorker| name(worker.share).is_some_and(|name| frozen_workers.contains(&name));
+    let running = concerned.iter().filter(|worker| worker.may_be_running && !is_frozen(worker));
+    let age = running.filter_map(|worker| worker.heartbeat.as_ref());
     let age = age.map(|heartbeat| heartbeat.silence(unix_now())).min();
     let alive = concerned.iter().filter_map(|worker| worker.heartbeat.as_ref());
     let alive = alive.map(|heartbeat| Nanos(heartbeat.at_unix_ns.saturating_sub(heartbeat.started_unix_ns)));
@@ -72,6 +76,8 @@ pub(crate) fn incomplete(
     Ok(Some(Incomplete {
         cause,
         workers,
+        frozen_workers,
+        frozen_heartbeat_age_s: silences.into_iter().reduce(f64::min),
         last_sign_of_life_s: last_sign_of_life.map(Nanos::as_secs_f64),
         heartbeat_age_s: age.map(Nanos::as_secs_f64),
         duration_s: duration.map(Nanos::as_secs_f64),
@@ -79,6 +85,15 @@ pub(crate) fn incomplete(
         missing_requests: missing_requests.or(gaps.missing),
         scheduled_requests: scheduled_requests.filter(|_| missing_requests.is_some()),
     }))
+}
+
+/// The workers whose heartbeats have stopped during the run, and the seconds since then.
+fn frozen(notes: &[Note]) -> impl Iterator<Item = (String, f64)> {
+    notes.iter().filter_map(|note| {
+        let Note::Worker { worker, note } = note else { return None };
+        let Note::Silent { silence_s } = **note else { return None };
+        Some((worker.clone(), silence_s))
+    })
 }
 
 /// Whether the recording of this worker is a copy in an object store.
@@ -120,7 +135,7 @@ struct GapsInRecording {
     is_incomplete: bool,
     /// Workers that left nothing.
     absent: Vec<String>,
-    /// Number of missing requests, if a note has it.
+    /// Number of missing requests, if a note states it.
     missing: Option<u64>,
     /// Number of events that were added for the requests of lost workers.
     lost: u64,
@@ -228,7 +243,11 @@ mod tests {
         assert!((5600..6400).contains(&all) && found < all / 2, "{found} of {all}");
         assert_eq!(killed.validity, Validity::Invalid);
         let last = recording.events.extent().last_intended.unwrap().as_secs_f64();
-        assert!(killed.reason.starts_with(&format!("killed after {last:.1} s of 20 s: ")), "{}", killed.reason);
+        assert!(
+            killed.reason.starts_with(&format!("the run was killed after {last:.1} s of 20 s: ")),
+            "{}",
+            killed.reason
+        );
         assert!((killed.window.end_s - last).abs() < 1e-6, "{:?}", killed.window);
         assert_eq!(killed.window.requests, found);
         // The part that was sent is as specified: nothing else is wrong.
@@ -264,7 +283,7 @@ mod tests {
         assert_eq!(killed.validity, Validity::Invalid);
         fs::remove_dir_all(folder.path().join("worker-2-of-2")).unwrap();
         let absent = verdict(folder.path());
-        assert!(absent.reason.starts_with("worker 2/2 was missing: "), "{}", absent.reason);
+        assert!(absent.reason.starts_with("worker 2/2 recorded nothing: "), "{}", absent.reason);
         assert_eq!(absent.validity, Validity::Invalid);
     }
 
@@ -290,7 +309,7 @@ mod tests {
             recording.notes
         );
         let [one, _] = runs;
-        assert!(verified(&[one]).verdict.reason.starts_with("worker 2/2 was missing"), "it is in no directory");
+        assert!(verified(&[one]).verdict.reason.starts_with("worker 2/2 recorded nothing"), "it is in no directory");
     }
 
     #[test]
@@ -322,7 +341,7 @@ mod tests {
         let path = kill(&path);
         let verdict = verdict(&path);
         assert_eq!(verdict.validity, Validity::Invalid);
-        assert!(verdict.reason.starts_with("killed after "), "{}", verdict.reason);
-        assert!(verdict.reason.contains("of 20 s: requests are missing"), "{}", verdict.reason);
+        assert!(verdict.reason.starts_with("the run was killed after "), "{}", verdict.reason);
+        assert!(verdict.reason.contains("of 20 s: all later requests are missing"), "{}", verdict.reason);
     }
 }

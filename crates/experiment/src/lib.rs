@@ -1,10 +1,12 @@
 //! The operations behind the commands: runs, sweeps, capacity searches, simulations, predictions, verification and calibration.
 //!
 //! A [`RunPlan`] is prepared, executed and verified. A [`sweep`] executes many plans at the points of a grid, and a [`capacity`] search
-//! tries values until it finds the limit. [`simulation`] needs no server, [`prediction`] gives the expected result, and [`calibrate`]
-//! measures what this machine can send. [`VerifyOptions`] verifies recordings, of this program or of others.
+//! tries values until it finds the limit. [`simulation`] needs no server, [`prediction`] gives the expected result, and
+//! [`calibrate`] measures the maximum rate of this machine. [`VerifyOptions`] verifies recordings, of this program or
+//! of others.
 //!
-//! Input and output are types. Nothing is printed, no command line flag is known here, and progress goes to a [`ProgressObserver`].
+//! Input and output are types. This crate prints nothing and knows no command line flags; progress goes to a
+//! [`ProgressObserver`].
 //!
 //! ```
 //! use std::sync::Arc;

@@ -65,7 +65,7 @@ pub fn is_object_store_url(at: &Path) -> bool {
     matches!(Location::of(at), Ok(Location::Store(_)))
 }
 
-/// A run, or a result file, that can be read locally. A run in an object store is copied; dropping the value deletes the copy.
+/// A run or a result file on this machine. A run in an object store is copied; dropping the value deletes the copy.
 pub struct LocalRun {
     name: String,
     path: PathBuf,
@@ -81,7 +81,7 @@ pub struct CopyProgress<'a> {
     pub folder: &'a Path,
     /// The number of objects.
     pub objects: u64,
-    /// Their size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -117,7 +117,7 @@ impl LocalRun {
         self.store.as_mut().map_or(Ok(()), Store::refresh)
     }
 
-    /// Its path or URL.
+    /// The path or URL.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -149,8 +149,8 @@ pub fn run_exists(at: &Path, on_failure: OnFailure) -> Result<bool, Error> {
     Ok(begun.iter().any(Option::is_some))
 }
 
-/// Copies the run at `url` in an object store to the new directory `to`, which gets its name when the copy is complete; `on_copy` as in
-/// [`LocalRun::open`].
+/// Copies the run at `url` in an object store to the new directory `to`, which appears when the copy is complete.
+/// `on_copy` is called as by [`LocalRun::open`].
 ///
 /// # Errors
 /// The store refuses or does not respond, or has no run there; the local disk is full.
@@ -166,19 +166,19 @@ pub fn fetch_run(
     }
 }
 
-/// What [`push_run`] found and did.
+/// The result of [`push_run`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PushResult {
     /// Number of files that the store already had, with the same content.
     pub present: u64,
     /// Number of uploaded files.
     pub uploaded: u64,
-    /// Their size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
-/// Uploads the run in the directory `from` to `url`, or the part of it that is not there yet. `on_start` is called before the upload with the
-/// number of missing files and their size in bytes.
+/// Uploads the run in the directory `from` to `url`. Files that are already there are not uploaded again. `on_start` is
+/// called before the upload with the number of missing files and their size in bytes.
 ///
 /// # Errors
 /// `from` is not a run, `url` is not in an object store or holds another run; the store refuses or does not respond.
@@ -236,7 +236,7 @@ impl SharedDirectory {
         }
     }
 
-    /// Its path or URL, as all workers see it.
+    /// The path or URL, as all workers see it.
     pub fn name(&self) -> String {
         self.place().name()
     }

@@ -1,4 +1,5 @@
-//! What the three system models predict for the site of a log at the same load, and the workloads that behave like it.
+//! The predictions of the three system models for the site of a log at the same load, and workloads that behave like
+//! the site.
 
 mod trials;
 mod written;
@@ -46,7 +47,7 @@ impl Discipline {
         }
     }
 
-    /// The result with this discipline.
+    /// The response times of `model` under this discipline; `None` if they are unknown.
     pub const fn of(self, model: &ModelResponses) -> Option<&ResponseEstimate> {
         match self {
             Self::Fcfs => model.fcfs.as_ref(),
@@ -67,7 +68,7 @@ pub struct SiteModels {
     load: f64,
     /// Requests per second.
     rate: f64,
-    /// The scv of service times; `None` if the log does not have them.
+    /// Squared coefficient of variation of service times; `None` if the log has no service times.
     scv: Option<f64>,
     service: Distribution,
     length: Length,
@@ -78,7 +79,7 @@ pub struct SiteModels {
 }
 
 impl SiteModels {
-    /// The models of the site of `found`, with the service times that give `load` at the log's mean rate.
+    /// The three models of the site of `found`. Their service times give `load` at the log's mean rate.
     ///
     /// # Errors
     /// The log has no rate.
@@ -97,8 +98,9 @@ impl SiteModels {
         })
     }
 
-    /// The site as this model: arrivals are Poisson at the mean rate, lengths and think times are those of the log. The closed system has
-    /// the mean number of users at that rate; its mean think time is the one that gives the load.
+    /// The site as a system of this model. Arrivals are Poisson at the mean rate; session lengths and think times are
+    /// those of the log. The closed system has the mean number of users at that rate, and the mean think time that
+    /// gives the load.
     ///
     /// # Errors
     /// The model cannot have this rate or load.
@@ -142,8 +144,8 @@ impl SiteModels {
         }
     }
 
-    /// Compares the models under `disciplines`: by formula where there is one, otherwise in simulated trials with common seeds, until the
-    /// ratios to the partly-open model are known to 3 %.
+    /// Compares the models under `disciplines`. Figures without a formula are simulated in trials with common seeds,
+    /// until the ratios to the partly-open model are known to 3 %.
     ///
     /// # Errors
     /// The partly-open model cannot be simulated. Errors of the other models are part of the result.

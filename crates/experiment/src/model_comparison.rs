@@ -68,15 +68,15 @@ pub struct Cell<'a> {
     pub model: &'a Model,
     /// The load.
     pub load: f64,
-    /// Its result.
+    /// The result.
     pub found: Found,
 }
 
 /// A result.
 pub enum Found {
-    /// By formula.
+    /// The result of a formula.
     Known(Analysis),
-    /// By simulation, because the analysis has no numbers.
+    /// The result of a simulation, because no formula gives numbers.
     Simulated(Analysis, Box<SimulationResult>),
     /// No result; the reason.
     Nothing(String),

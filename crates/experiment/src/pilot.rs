@@ -42,17 +42,17 @@ const SATURATED: f64 = 0.95;
 pub struct SetLoad {
     /// Target load rho: busy processors as a share of the processors of the machine.
     pub target_load: f64,
-    /// The machine that reaches it first.
+    /// The machine that reaches the target load at the lowest rate.
     pub host: String,
-    /// The counter of its processor time.
+    /// The counter of the processor time of that machine.
     pub counter: Counter,
-    /// The number of its processors.
+    /// The number of processors of that machine.
     pub processors: u64,
-    /// The fit of the pilot runs.
+    /// The regression of busy processors on the rate, over the pilot runs.
     pub line: DemandRegression,
     /// The resulting rate, of requests or of sessions as in the workload.
     pub rate_per_s: f64,
-    /// The load of that machine in the window of the run; `null` if not measured.
+    /// The measured load of that machine in the window of the run; `null` if not measured.
     pub measured_load: Option<f64>,
 }
 
@@ -135,7 +135,7 @@ impl PilotRuns<'_> {
             }
             top = (NEXT_STEP.0 * set.rate_per_s).min(NEXT_STEP.1 * top).max(top);
         }
-        let set = first(&known).cloned().ok_or_else(|| none("nothing was found".to_owned()))?;
+        let set = first(&known).cloned().ok_or_else(|| none("no pilot run gave a result".to_owned()))?;
         let DemandRegression { demand_ms: work_ms, demand_low_ms: work_low_ms, demand_high_ms: work_high_ms, .. } =
             set.line;
         if work_high_ms - work_ms > MAX_FINAL_HALF_WIDTH * work_ms {
@@ -215,7 +215,7 @@ impl SetLoad {
         let Self { target_load, host, counter, processors, line, rate_per_s, measured_load } = self;
         let measured = measured_load.map_or("not measured".to_owned(), |measured| format!("{measured:.3} measured"));
         format!(
-            "target load {target_load} of the {processors} processors of {host}, {measured} ({}); {rate_per_s:.4}/s, as a response takes {:.4} ms ({:.4} to {:.4})",
+            "target load {target_load} of the {processors} processors of {host}, {measured} ({}); the rate is {rate_per_s:.4}/s, because a response takes {:.4} ms ({:.4} to {:.4})",
             counter.name(),
             line.demand_ms,
             line.demand_low_ms,
@@ -258,7 +258,7 @@ fn busiest(host: &Host) -> f64 {
 fn no_fit_reason(side: &ServerSide) -> String {
     let of = |host: &Host| {
         let why = match &host.utilisation_law {
-            _ if host.processors == 0 => "its number of processors is unknown".to_owned(),
+            _ if host.processors == 0 => "the number of its processors is unknown".to_owned(),
             Some(law) => law.no_regression_reason.clone().unwrap_or_default(),
             None => "the run was too short".to_owned(),
         };

@@ -1,4 +1,4 @@
-//! Predictions for a run: by formula, by simulation, and the number of web users with the same request rate.
+//! Predictions for a run, by formula and by simulation, and the number of web users with the same request rate.
 
 use offered_distributions::Distribution;
 use offered_plan::analytic::{Analysis, analyse};
@@ -20,7 +20,7 @@ const JOBS: u64 = 200_000;
 /// Number of requests of the simulation before a dry run.
 const DRY_RUN_JOBS: u64 = 50_000;
 
-/// The limits of a server, whatever the load.
+/// The limits of a server, which do not depend on the load.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerLimits {
@@ -72,12 +72,12 @@ pub struct WebUsers {
     pub web_users: f64,
     /// The request rate of 10,000 such users, at the same response times.
     pub rate_of_10000_per_s: f64,
-    /// That rate as a multiple of the rate of the run.
+    /// `rate_of_10000_per_s` divided by the rate of the run.
     pub multiple_of_run: f64,
 }
 
 impl Prediction {
-    /// No prediction, for this reason, so that the report is complete.
+    /// An entry without a prediction, with this reason, so that the report is complete.
     fn none(method: PredictionMethod, reason: impl ToString) -> Self {
         Self {
             method,
@@ -119,8 +119,8 @@ pub fn server_limits(workload: &Workload) -> Option<ServerLimits> {
     Some(ServerLimits { capacity_per_s: server.largest_rate()? / mean, service_ms: mean * 1e3 })
 }
 
-/// The response times of a dry run without others: constant, at the mean of a closed system's modelled server, on which the rate of its
-/// users depends; else 10 ms.
+/// The default response times of a dry run: constant 10 ms; in a closed system, whose rate depends on the response
+/// times, the mean service time of its modelled server.
 pub fn dry_run_response(workload: &Workload) -> Distribution {
     let modelled = || {
         workload.server().filter(|_| matches!(workload.sessions(), Sessions::Closed(_)))?;

@@ -30,10 +30,10 @@ pub enum Progress<'a> {
         cells: usize,
         /// The number of cells that are not finished yet.
         remaining: usize,
-        /// Their total duration; `None` if simulated, or if a number of requests ends them.
+        /// Total duration of the cells to run; `None` if simulated, or if cells end after a number of requests.
         duration: Option<Nanos>,
     },
-    /// The workload has no warm-up (`skip_first`), so that the start of every cell counts.
+    /// The workload has no warm-up (`skip_first`), so the statistics include the start of every cell.
     NoWarmUp,
     /// This machine lacks a resource for a later run.
     ResourceShortfall {
@@ -53,13 +53,13 @@ pub enum Progress<'a> {
     },
     /// A cell starts.
     Cell {
-        /// Its number in the remaining cells, from 1.
+        /// The number in the remaining cells, from 1.
         number: usize,
         /// The number of remaining cells.
         total: usize,
-        /// Its name.
+        /// The name.
         name: &'a str,
-        /// The duration of this and all later cells; `None` if simulated, or if a number of requests ends them.
+        /// The duration of this and all later cells; `None` if simulated, or if cells end after a number of requests.
         duration: Option<Nanos>,
     },
     /// A round of a comparison starts.

@@ -31,8 +31,8 @@ pub(crate) fn without_location(text: &str) -> String {
     document.to_string()
 }
 
-/// Redacts a table. `named`: its keys are names chosen by the author. So is the value of its key `name`: of a part of a form, or of
-/// an extraction.
+/// Redacts a table. `named` is true if its keys are names that the author of the workload chose. The key `name` of a
+/// form part or an extraction also has such a name as its value.
 fn table(table: &mut dyn TableLike, named: bool, names: &SecretNames) {
     let own = table.get("name").and_then(Item::as_str).is_some_and(|name| names.contains_parameter(name));
     for (key, item) in table.iter_mut() {

@@ -1,4 +1,5 @@
-//! Resources that this machine lacks for a run. The check precedes the first request: the verdict would show it only after the run.
+//! Resources that this machine lacks for a run. They are checked before the first request, because the verdict would
+//! report them only after the run.
 
 use std::mem;
 
@@ -21,15 +22,16 @@ const OTHER_FILES: u64 = 32;
 /// A resource that this machine lacks for a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ResourceShortfall {
-    /// The rate is higher than the threads can send.
+    /// The rate is above the maximum rate of the threads.
     Rate {
         /// The highest target rate during the run, per second.
         target_rate_per_s: f64,
-        /// The highest rate of that many threads, per second.
+        /// The highest rate that this number of threads can send, per second.
         possible_rate_per_s: f64,
         /// The number of sending threads.
         threads: u16,
-        /// Whether the possible rate was measured on this machine, rather than being our highest measurement.
+        /// Whether the possible rate was measured on this machine; otherwise it is the highest rate measured on any
+        /// machine.
         calibrated: bool,
     },
     /// The connections exceed the limit of open files.
@@ -39,11 +41,12 @@ pub enum ResourceShortfall {
         /// The number of connections that the limit of open files allows.
         allowed: u64,
     },
-    /// The users, or the bodies of their requests in flight, need more memory than there is.
+    /// The users, or the bodies of their requests in flight, need more memory than is available.
     Memory {
         /// The number of users; of an open workload, the maximum number of requests in flight.
         users: u64,
-        /// Their minimum memory, in bytes, with a body for each that is not the same for all.
+        /// The minimum memory, in bytes. Includes one body for each user or request in flight, unless all share the
+        /// same body.
         needed_bytes: u64,
         /// The available memory, in bytes.
         available_bytes: u64,

@@ -61,7 +61,7 @@ pub struct PreparedRun<'a> {
     failures: Option<Receiver<Exchange>>,
     /// The clock of the start time.
     wall: WallClock,
-    /// Its membership in a run of many workers.
+    /// The membership in a run of many workers.
     membership: Option<Membership>,
     /// Returns the current error of an upload that the caller started.
     upload_error: Option<UploadError>,
@@ -113,7 +113,7 @@ struct Membership {
     directory: PathBuf,
     /// When this worker starts sending; later than zero if it replaces a lost worker.
     resume_at: Instant,
-    /// The offset of its clock from that of worker 1 before the run.
+    /// The offset of the worker's clock from the clock of worker 1 before the run.
     offset_before: Option<ClockOffset>,
     /// Compares the clocks after the run.
     clock_role: ClockRole,
@@ -135,21 +135,22 @@ pub struct FinishedRun {
     pub record: RunRecord,
     /// A few failed exchanges, if they were captured.
     pub failures: Vec<Exchange>,
-    /// Why the run directory is incomplete, if it is. Events that are missing there still count, as far as memory could hold them.
+    /// Why the run directory is incomplete; `None` if it is complete. Events that are missing there are still in the
+    /// results if they fitted into memory.
     pub write_loss: Option<offered_store::Error>,
-    /// The run directory, if the disk has not completed it yet: to be finished after the result is shown.
+    /// The run directory, if the disk has not completed it yet; the caller finishes it after the result is shown.
     pub pending_disk: Option<PendingDisk>,
-    /// The upload to an object store, to be finished once the recording is no longer needed.
+    /// The upload to an object store; the caller finishes it when the recording is no longer needed.
     pub pending_upload: Option<PendingUpload>,
 }
 
 impl FinishedRun {
-    /// The result of the run.
+    /// The result of the run: passed, failed or invalid.
     pub fn result(&self) -> RunResult {
         RunResult::of(&self.verdict, &self.summary.thresholds, self.record.generator.as_ref())
     }
 
-    /// The run itself, once its directory is complete.
+    /// Waits until the directory is complete, and returns the run.
     ///
     /// # Errors
     /// The directory is incomplete.
@@ -180,7 +181,7 @@ impl<'a> RunPlan<'a> {
         }
     }
 
-    /// What this machine lacks for the run. Raises the limit of open files first, as the run itself does.
+    /// The resources that this machine lacks for the run. Raises the limit of open files first, as the run itself does.
     pub fn resource_shortfalls(&self) -> Vec<ResourceShortfall> {
         let is_mock = matches!(self.load, Load::Mock(_));
         if !is_mock {
@@ -263,8 +264,8 @@ impl PreparedRun<'_> {
         unresponsive.map(|host| (host.name.as_str(), host.address.as_str()))
     }
 
-    /// The offset of this machine's clock from that of worker 1, by which the run starts. `None` for worker 1, for a run of one worker, and
-    /// if worker 1 did not respond; then the clocks are assumed to be equal.
+    /// The offset of this machine's clock from the clock of worker 1; the run starts by the clock of worker 1. `None`
+    /// for worker 1, for a run of one worker, and if worker 1 did not respond; then the clocks are assumed to be equal.
     pub fn clock_offset(&self) -> Option<ClockOffset> {
         self.membership.as_ref().and_then(|membership| membership.offset_before)
     }

@@ -1,4 +1,4 @@
-//! The result of a run for those who wait for it. `run`, `verify` and `watch` end with the same exit code.
+//! The result of a run, which decides the exit code of `run`, `verify` and `watch`.
 
 use offered_events::recording::{End, Evidence};
 use offered_verify::{RequestStats, ThresholdResult, Validity, Verdict};
@@ -17,7 +17,8 @@ offered_base::named! {
 }
 
 impl RunResult {
-    /// The result of a run with this verdict and these thresholds. `generator` says why the run stopped itself.
+    /// The result of a run with this verdict and these thresholds. `generator` has the reason if the run stopped
+    /// itself.
     pub fn of(verdict: &Verdict, thresholds: &[ThresholdResult], generator: Option<&Evidence>) -> Self {
         let none_succeeded =
             verdict.requests.last().is_some_and(|RequestStats { requests, ok, .. }| *requests > 0 && *ok == 0);

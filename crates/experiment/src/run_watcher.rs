@@ -68,7 +68,7 @@ impl RunWatcher {
     pub fn open(run: LocalRun, broken: BadLineHandler) -> Result<Self, Error> {
         let file = run.path().join("workload.toml");
         if !file.is_file() {
-            return Err(Error::NoRun { path: run.path().to_owned() });
+            return Err(Error::no_run(run.path()));
         }
         let input = WorkloadSource::open(&file, broken)?;
         let workload = input.parse(&input.text)?;
@@ -98,8 +98,8 @@ impl RunWatcher {
         &self.workload
     }
 
-    /// Looks what has come since the last time; the figures of all, and a row for each worker. Its phase is [`offered_watch::Phase::Ended`] once all are
-    /// over.
+    /// Reads the new events and returns the figures of the run, with a row for each worker. The phase is
+    /// [`offered_watch::Phase::Ended`] once all workers are over.
     ///
     /// # Errors
     /// The directory can no longer be read.
@@ -128,7 +128,7 @@ impl RunWatcher {
         })
     }
 
-    /// Adds the events that ended until then.
+    /// Adds the events that ended up to this instant.
     fn feed(&mut self, until: Instant) {
         let ended = |event: &Event| event.done.unwrap_or(event.intended);
         let held = std::mem::take(&mut self.held).into_iter();
@@ -184,7 +184,7 @@ impl RunWatcher {
     }
 }
 
-/// That workers are silent or lost; `None` if all are there.
+/// The message that workers are silent or lost; `None` if no worker is missing.
 fn absent_workers(workers: &[LiveWorker]) -> Option<String> {
     let is_absent = |worker: &&LiveWorker| matches!(worker.state, WorkerPhase::Silent | WorkerPhase::Lost);
     let absent = workers.iter().filter(is_absent).map(|worker| format!("{} {}", worker.name, worker.state_text()));
@@ -325,5 +325,7 @@ mod tests {
         assert_eq!((snapshot.time_s, snapshot.workers.len()), (4.0, 0));
         assert!(snapshot.requests > 300, "{}", snapshot.requests);
         assert!(matches!(RunWatcher::open(folder.path().into(), |_, _| ()), Err(Error::NoRun { .. })));
+        let missing = folder.path().join("missing");
+        assert!(matches!(RunWatcher::open((&*missing).into(), |_, _| ()), Err(Error::Unreadable { .. })));
     }
 }

@@ -129,7 +129,7 @@ fn host(
 /// Converts times of a machine's clock to the generator's clock.
 struct ClockMapping {
     clock: HostClock,
-    /// Two measurements: a time of the generator's clock, and how far that clock was ahead.
+    /// Two measurements, each a time of the generator's clock and the offset of that clock.
     from: (i128, i128),
     to: (i128, i128),
 }

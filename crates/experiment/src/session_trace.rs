@@ -12,7 +12,7 @@ use offered_workload::Workload;
 use crate::Error;
 
 /// Executes the first `sessions` sessions of `workload` one after another, without pauses, and passes every exchange to `show` as soon as it
-/// has ended. Setting `stop` ends it. Returns the events in order; nothing is verified.
+/// has ended. Setting `stop` ends the execution. Returns the events in order; nothing is verified.
 ///
 /// # Errors
 /// The workload cannot be sent, or the target does not respond.

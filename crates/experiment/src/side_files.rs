@@ -75,7 +75,8 @@ impl SideFiles {
     }
 }
 
-/// Does the jobs until the last sender is gone. The recorder reports a directory that cannot be written, so an error with a heartbeat is ignored.
+/// Does the jobs until the last sender is gone. Errors of heartbeats are ignored, because the recorder reports a
+/// directory that cannot be written.
 fn write_all(directory: &Path, mut heartbeat: Option<Heartbeat>, inbox: &Receiver<Job>) -> Option<Error> {
     let mut loss = None;
     for job in inbox {

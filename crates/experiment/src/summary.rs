@@ -72,7 +72,7 @@ pub struct Summary {
     /// Failures by kind, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// Response time, done - intended, of successful requests.
+    /// Response time, done - scheduled, of successful requests.
     pub response_ms: Option<Millis>,
     /// Service time, done - sent, of successful requests.
     pub service_ms: Option<Millis>,
@@ -82,7 +82,7 @@ pub struct Summary {
     /// Time that requests waited for a pooled connection, if there are pools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection_wait_ms: Option<Millis>,
-    /// Lateness, sent - intended.
+    /// Lateness, sent - scheduled.
     pub lateness_us: Option<Micros>,
     /// Reading lateness: how long the first byte of a response waited to be read, for a random part of the responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,13 +102,13 @@ pub struct Summary {
     /// Number of database rows returned or changed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows: u64,
-    /// Requests on the wire, with redirects, resends and objects: what the log of the server contains.
+    /// Requests on the wire, with redirects, retries and objects: the number that the log of the server contains.
     #[serde(default)]
     pub on_the_wire: OnTheWire,
     /// First attempts, retries and goodput, if requests were sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<AttemptStats>,
-    /// Visits: how many succeeded, their times by flow, and requests by step.
+    /// Visits: numbers of successes and failures, times by flow, and requests by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<VisitStats>,
     /// The metrics of the workload: numbers in responses.
@@ -130,7 +130,7 @@ pub struct Summary {
     pub seed: u64,
     /// Whether the results may be used.
     pub validity: Validity,
-    /// The reason of the validity, in one sentence.
+    /// The reason for `validity`, in one sentence.
     pub reason: String,
     /// The results of the workload's `[thresholds]`; not checked if the run is invalid.
     pub thresholds: Vec<ThresholdResult>,
@@ -226,9 +226,9 @@ pub struct Arrivals {
     pub scheduled_cov: Option<f64>,
     /// CoV of the gaps between sent requests.
     pub measured_cov: Option<f64>,
-    /// Lower end of its 95 % confidence interval.
+    /// Lower end of the 95 % confidence interval of `measured_cov`.
     pub measured_cov_low: Option<f64>,
-    /// Upper end of its 95 % confidence interval.
+    /// Upper end of the 95 % confidence interval of `measured_cov`.
     pub measured_cov_high: Option<f64>,
     /// Anderson-Darling statistic against exponential gaps.
     pub anderson_darling: Option<f64>,

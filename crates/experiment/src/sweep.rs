@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use offered_base::{Nanos, Seed, Share};
 use offered_events::document::Schema;
 use offered_run::{End, RunStats};
-use offered_simulate::Stop;
+use offered_simulate::{Error as Unmeasurable, Stop};
 use offered_workload::Objective;
 
 use crate::document::sweep::{Cell as Told, Document, Limit};
@@ -36,7 +36,7 @@ use cell::Cell;
 pub struct Sweep<'a> {
     /// The workload.
     pub input: &'a WorkloadSource,
-    /// Fields and their values; objective limits are along the first.
+    /// Fields and their values; the limit of an objective is a value of the first field.
     pub varied: &'a [VariedField],
     /// The directory of the sweep: a run directory per cell, and `sweep.json`. Finished cells in it are not repeated.
     pub at: &'a SharedDirectory,
@@ -54,7 +54,7 @@ pub struct Sweep<'a> {
 pub enum SweepOutcome {
     /// All cells are finished.
     Complete(Box<CompleteSweep>),
-    /// The cells of this share are finished, some of other workers are not.
+    /// The cells of this share are finished; some cells of other workers are not.
     Incomplete {
         /// The number of missing cells.
         missing: usize,
@@ -79,7 +79,8 @@ impl CompleteSweep {
 }
 
 impl Sweep<'_> {
-    /// Executes the missing cells of its share, and reads all cells if they are complete. Setting `stop` ends it early.
+    /// Executes the unfinished cells of this share, and reads all cells if they are complete. Setting `stop` ends it
+    /// early.
     ///
     /// # Errors
     /// A field cannot have a value, the directory holds something else, or a run or simulation fails.
@@ -95,17 +96,19 @@ impl Sweep<'_> {
         });
         let mut cells: Vec<Cell> = cells.collect();
         check_directories_differ(&cells)?;
+        if self.simulated {
+            // The load of a modelled server is known without a simulation.
+            cells.iter_mut().try_for_each(Cell::mark_unstable)?;
+        }
         let steps = self.objective.map(|_| limits::steps(&self.varied[0])).transpose()?;
         let seed = self.input.parse(&self.input.text)?.seed();
         begin(self.at, self.input, self.share)?;
         self.at.refresh_runs_under(CELLS)?;
         check_no_other_cells(self.at, &cells)?;
+        self.mark_empty(&mut cells)?;
         self.visit(&mut cells, seed, stop, observer)?;
         self.at.refresh_runs_under(CELLS)?;
-        if self.simulated {
-            // Those of other workers: the load is known without a simulation.
-            cells.iter_mut().try_for_each(Cell::mark_unstable)?;
-        }
+        self.mark_empty(&mut cells)?;
         if let missing @ 1.. = cells.iter_mut().map(Cell::is_there).filter(|is_there| !is_there).count() {
             return Ok(SweepOutcome::Incomplete { missing });
         }
@@ -113,7 +116,10 @@ impl Sweep<'_> {
         let wanted: HashSet<String> = recorded.map(Cell::name).collect();
         let told = &mut |copied: CopyProgress| observer.on_progress(Progress::CopyProgress(copied));
         self.at.fetch_recordings(CELLS, &|name| wanted.contains(name), told)?;
-        let cells = cells.into_iter().map(|cell| cell.measured(self.objective)).collect::<Result<Vec<_>, _>>()?;
+        let cells = cells
+            .into_iter()
+            .map(|cell| cell.measured(self.objective, self.simulated))
+            .collect::<Result<Vec<_>, _>>()?;
         let limits = match (self.objective, steps) {
             (Some(objective), Some(steps)) => {
                 limits::objective_limits(objective, &self.varied[0].field, &steps, &cells)
@@ -125,6 +131,20 @@ impl Sweep<'_> {
         replace(&out.join("sweep.json"), |path| fs::write(path, json + "\n").map_err(Error::file("write", path)))?;
         self.at.publish("sweep.json")?;
         Ok(SweepOutcome::Complete(Box::new(CompleteSweep { cells, limits, document })))
+    }
+
+    /// Marks simulations in which no request completes, as a worker found before.
+    fn mark_empty(&self, cells: &mut [Cell]) -> Result<(), Error> {
+        if !self.simulated {
+            return Ok(());
+        }
+        // A cell that is recorded has no mark.
+        let open: Vec<&mut Cell> = cells.iter_mut().filter_map(|cell| (!cell.is_there()).then_some(cell)).collect();
+        let marks = self.at.place().read(&open.iter().map(|cell| cell.empty_mark()).collect::<Vec<_>>())?;
+        for (cell, _) in open.into_iter().zip(marks).filter(|(_, mark)| mark.is_some()) {
+            cell.unmeasurable = Some(Unmeasurable::NothingCompleted);
+        }
+        Ok(())
     }
 
     fn document(&self, cells: &[MeasuredCell], limits: &[ObjectiveLimit]) -> Document {
@@ -177,7 +197,6 @@ impl Sweep<'_> {
                 observer.on_progress(Progress::ResourceShortfall { name: &name, shortfall: &shortfall, others });
             }
         }
-        let mut unmeasurable = Vec::new();
         for (done, place) in todo.iter().enumerate() {
             let (cell, rest) = (&cells[*place], &todo[done..]);
             let name = cell.point.name();
@@ -188,14 +207,10 @@ impl Sweep<'_> {
                 duration: duration(rest),
             });
             if let Err(error) = self.make(cell, rest.len(), stop, observer) {
-                match error.unmeasurable() {
-                    Some(reason) => unmeasurable.push((*place, reason.clone())),
-                    None => return Err(error),
-                }
+                let Some(reason) = error.unmeasurable() else { return Err(error) };
+                // There is no recording that other workers could find.
+                self.at.place().put_if_absent(&cell.empty_mark(), reason.to_string().as_bytes())?;
             }
-        }
-        for (place, reason) in unmeasurable {
-            cells[place].unmeasurable = Some(reason);
         }
         Ok(())
     }
@@ -297,7 +312,7 @@ pub fn finished_cells(out: &Path) -> impl Iterator<Item = PathBuf> {
     cells.flatten().map(|cell| cell.path()).filter(|cell| cell.join("run.json").exists())
 }
 
-/// Refuses finished cells in `at` that are not in `cells`: new tables would not show them.
+/// Refuses finished cells in `at` that are not in `cells`, because new tables would omit them.
 fn check_no_other_cells(at: &SharedDirectory, cells: &[Cell]) -> Result<(), Error> {
     let ours: HashSet<PathBuf> = cells.iter().flat_map(Cell::attempts).map(|(_, path)| path).collect();
     let mut others: Vec<PathBuf> = finished_cells(at.path()).filter(|cell| !ours.contains(cell)).collect();
@@ -409,6 +424,36 @@ mod tests {
     }
 
     #[test]
+    fn a_simulation_in_which_nothing_completes_is_finished_for_all_workers() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "seed = 7\nduration = \"60s\"\narrivals.closed = { users = 1, think.constant = \"1s\" }\n\
+            server = { discipline = \"fcfs\", service = { constant = \"1h\" } }\n";
+        let (input, varied) = (input(text), ["users=1,2".parse().unwrap()]);
+        let make = |share: &str| {
+            let (at, share) = (&SharedDirectory::at(folder.path(), |_| ()).unwrap(), share.parse().unwrap());
+            let sweep =
+                Sweep { input: &input, varied: &varied, at, simulated: true, objective: None, shuffled: false, share };
+            sweep.run(&Arc::default(), &mut ()).unwrap()
+        };
+        assert!(matches!(make("1/2"), SweepOutcome::Incomplete { missing: 1 }));
+        for share in ["2/2", "1/2"] {
+            let SweepOutcome::Complete(sweep) = make(share) else { panic!("both are finished") };
+            assert!(sweep.cells.iter().all(|cell| cell.figures.reason.starts_with("no request completed")));
+        }
+    }
+
+    #[test]
+    fn a_workload_that_cannot_be_simulated_leaves_no_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let (out, input) = (folder.path().join("sweep"), input("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n"));
+        let (at, varied) = (&SharedDirectory::at(&out, |_| ()).unwrap(), ["rate=1,2".parse().unwrap()]);
+        let share = Share::ALL;
+        let sweep =
+            Sweep { input: &input, varied: &varied, at, simulated: true, objective: None, shuffled: false, share };
+        assert!(sweep.run(&Arc::default(), &mut ()).is_err() && !out.exists());
+    }
+
+    #[test]
     fn a_sweep_may_gain_but_not_lose_cells() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("sweep");
@@ -425,7 +470,7 @@ mod tests {
         }
         assert!(check_no_other_cells(&at, &cells("rate=1,2,3")).is_ok());
         let why = check_no_other_cells(&at, &cells("rate=2,3")).unwrap_err().to_string();
-        assert!(why.contains("1 finished cells of other values (rate=1 among them)"), "{why}");
+        assert!(why.contains("1 finished cells of other values (for example rate=1)"), "{why}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct ToolkitExport {
     pub gaps: Option<PathBuf>,
     /// Bin widths of the histograms in ms, above 0.
     pub bin_widths_ms: Vec<u64>,
-    /// Maximum number of bins of a histogram; larger values are counted in one overflow line.
+    /// Maximum number of bins of a histogram; values above the last bin are counted in one overflow line.
     pub max_bins: usize,
 }
 
@@ -81,7 +81,8 @@ impl ToolkitExport {
         Ok(())
     }
 
-    /// A histogram of times in ns with bins of `cell` ms. Negative times are of requests that ended before their scheduled time.
+    /// A histogram of times in ns with bins of `cell` ms. A time is negative if its request ended before its scheduled
+    /// time.
     fn histogram(&self, values: &[i64], cell: u64) -> String {
         let known = values.iter().filter_map(|value| u64::try_from(*value).ok());
         let histogram = Histogram::of(known.clone(), cell * 1_000_000, self.max_bins);

@@ -1,4 +1,5 @@
-//! The twin of a run: a simulation of the same requests (workload and seed) at the server that the workload models.
+//! The twin of a run: a simulation of the same requests (same workload and seed) at the server that the workload
+//! models.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +7,7 @@ use offered_base::{Instant, Nanos, Seed};
 use offered_events::Recording;
 use offered_schedule::{After, Launch};
 use offered_simulate::drive::SimulationObserver;
-use offered_simulate::{Job, simulate_with};
+use offered_simulate::{Job, interval_requirements, simulate_with};
 use offered_store::{EndCondition, RunKind, RunRecord};
 use offered_verify::{PairSampler, SimulatedRequest, Twin, Window};
 use offered_workload::Workload;
@@ -44,7 +45,8 @@ pub fn compare(
     let labels = workload.labels().iter().map(|name| number(name).map_or(u16::MAX, |at| at as u16)).collect();
     let mut observer = Counterparts { sampler, left, labels, requests: Vec::new() };
     let model = simulate_with(&workload, &mut observer)?;
-    Ok(Twin::of(recording, window, sampler, model, observer.requests)?)
+    let twin = Twin::of(recording, window, sampler, model, observer.requests)?;
+    Ok(twin.with_requirements(&interval_requirements(&workload).unwrap_or_default()))
 }
 
 /// [`compare`] for a measured run, if its workload models a server that can be simulated; otherwise `None`.

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 
 use offered_schedule::Sessions;
+use offered_simulate::Stop;
+use offered_simulate::load::instability;
 use offered_workload::Workload;
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
@@ -13,7 +15,7 @@ use crate::{Error, Field, WorkloadSource};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariedField {
-    /// Its short name or path: `rate`, `server.servers`.
+    /// The short name or path of the field: `rate`, `server.servers`.
     pub field: Field,
     /// The values as written.
     pub values: Vec<String>,
@@ -69,9 +71,21 @@ pub struct Point {
 }
 
 impl Point {
-    /// `load=0.5 discipline=ps`; empty if nothing is varied.
+    /// The values as text: `load=0.5 discipline=ps`; empty if nothing is varied.
     pub fn name(&self) -> String {
         name(&self.values)
+    }
+
+    /// Why the queue of its simulation would grow without end; `None` if it would not.
+    ///
+    /// # Errors
+    /// The workload cannot be simulated, or has no steady state at any load.
+    pub(crate) fn instability(&self) -> Result<Option<offered_simulate::Error>, Error> {
+        let wrong = |wrong: Error| Error::at(self.name())(wrong);
+        match instability(&self.workload, Stop::Duration).map_err(|reason| wrong(reason.into()))? {
+            Some(error) if !error.is_unstable() => Err(wrong(error.into())),
+            found => Ok(found),
+        }
     }
 }
 
@@ -94,7 +108,7 @@ pub fn points(input: &WorkloadSource, varied: &[VariedField]) -> Result<Vec<Poin
     combinations.into_iter().map(|values| point(input, values)).collect()
 }
 
-/// Refuses duplicate fields and values: two equal cells would share a directory.
+/// Refuses duplicate fields and values, because two equal cells would share a directory.
 fn check_unique(varied: &[VariedField]) -> Result<(), Error> {
     for (i, VariedField { field, values }) in varied.iter().enumerate() {
         if varied[..i].iter().any(|before| before.field == *field) {
@@ -194,14 +208,17 @@ pub(crate) fn with_load_of(text: &str, workload: &Workload) -> Result<String, St
     let mut document: DocumentMut = text.parse().map_err(|_| "the workload is not TOML".to_owned())?;
     let sessions = match workload.sessions() {
         Sessions::Closed(closed) => {
-            let think: Value =
-                closed.think().to_string().parse().map_err(|_| "the think time has no text".to_owned())?;
+            let think: Value = closed
+                .think()
+                .to_string()
+                .parse()
+                .map_err(|_| "the think time cannot be written as TOML".to_owned())?;
             put(model(&mut document, &["closed"])?, "think", think);
             return Ok(document.to_string());
         }
         Sessions::Open(schedule) | Sessions::PartlyOpen { schedule, .. } => schedule,
         Sessions::Replay(_) | Sessions::Scenarios(_) => {
-            return Err("traces and scenarios have loads of their own".to_owned());
+            return Err("traces and scenarios have fixed loads".to_owned());
         }
     };
     let rate = sessions.rate().as_constant().ok_or("a load needs a constant arrival rate")?;
@@ -259,7 +276,7 @@ fn at_path(document: &mut DocumentMut, path: &str, value: &str) -> Result<(), St
     let mut at: &mut dyn TableLike = document.as_table_mut();
     let mut keys = keys.into_iter();
     while let Some(key) = keys.next() {
-        let missing = || format!("the workload has no `{key}` on the way to {path}");
+        let missing = || format!("the workload has no `{key}`, which is part of the path {path}");
         let item = at.get_mut(key).ok_or_else(missing)?;
         at = if item.is_array_of_tables() {
             let index = keys.next().and_then(|index| index.parse::<usize>().ok());

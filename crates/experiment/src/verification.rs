@@ -62,7 +62,7 @@ pub struct VerifyOptions {
     pub cov_tolerance: f64,
     /// Maximum share of p50, p95 and p99 that the generator may cause, as a fraction.
     pub generator_error_tolerance: Option<f64>,
-    /// Maximum lateness of 99 % of the requests.
+    /// Maximum of the 99th percentile of the lateness.
     pub late_after: Nanos,
     /// Seed for spreading coarse timestamps.
     pub seed: Option<Seed>,
@@ -139,7 +139,8 @@ pub struct VerifiedRun {
 }
 
 impl VerifiedRun {
-    /// The result of a run of `offered`; `None` for the file of another tool, and if other arrivals were expected than those of its workload.
+    /// The result of a run of `offered`. `None` for the file of another tool, and if the expected arrivals are not
+    /// those of the run's workload.
     pub fn result(&self) -> Option<RunResult> {
         let Self { recording, verdict, .. } = self;
         let is_of_run = recording.on_run_clock && verdict.expected.is_own_workload;
@@ -152,9 +153,9 @@ struct MergedRuns<'a> {
     workload: &'a Result<Workload, Mistake>,
     /// The record of one run.
     record: Option<&'a RunRecord>,
-    /// Their total share of the requests.
+    /// The total share of the requests.
     fraction: f64,
-    /// What ended them.
+    /// What ended the runs.
     end_condition: EndCondition,
 }
 

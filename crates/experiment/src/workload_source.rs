@@ -24,12 +24,12 @@ pub type BadLineHandler = fn(&str, &[String]);
 
 /// The text of a workload, its name, and access to the files that it names.
 pub struct WorkloadSource {
-    /// Its name in errors: the path of its file.
+    /// The name in errors: the path of its file.
     pub name: String,
     /// The text as written.
     pub text: String,
     files: Box<FileReader>,
-    /// How the user permits files outside the directory of the workload; `None`: they are permitted.
+    /// The flag with which the user permits files outside the directory of the workload; `None` if they are permitted.
     permission: Option<&'static str>,
     /// The files outside that directory which the text names.
     outside: Mutex<BTreeSet<PathBuf>>,
@@ -62,7 +62,7 @@ impl WorkloadSource {
         Self { permission: Some(permission), ..self }
     }
 
-    /// What `workload`, parsed from this source, uses on this machine.
+    /// The files, commands and environment variables that `workload`, parsed from this source, uses on this machine.
     pub fn local_access(&self, workload: &Workload) -> LocalAccess {
         let outside = workload.connection_files().into_iter().filter(|file| is_outside(&self.directory(), file));
         let mut files = self.outside.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -85,7 +85,9 @@ impl WorkloadSource {
         if is_outside(&self.directory(), &path) {
             self.outside.lock().unwrap_or_else(PoisonError::into_inner).insert(path);
             if let Some(permission) = self.permission {
-                return Err(format!("it is outside the directory of the workload; if you trust it, add {permission}"));
+                return Err(format!(
+                    "the file is outside the directory of the workload; if you trust it, add {permission}"
+                ));
             }
         }
         (self.files)(name)
@@ -165,7 +167,7 @@ pub fn read_workload_text(path: &Path) -> Result<String, Error> {
 }
 
 /// A reader of the files that a workload names, relative to the directory of `workload`, or to the working directory. Files that end with
-/// `.gz` are decompressed. Of a log in Standard Workload Format (`.swf`) it returns the run times.
+/// `.gz` are decompressed. For a log in Standard Workload Format (`.swf`) it returns the run times.
 pub fn file_reader(
     workload: Option<&Path>,
     on_bad_lines: BadLineHandler,

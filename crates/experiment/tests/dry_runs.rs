@@ -171,10 +171,11 @@ fn no_dry_run_is_invalid() {
     let outcome = TestRunner::new_with_rng(config, random).run(&case(), |case| {
         let Some(workload) = workload(&case) else { return Ok(()) };
         let Some(run) = dry_run(&case, &workload, None) else { return Ok(()) };
-        judged.set(judged.get() + u32::from(run.verdict.validity == Validity::Valid));
+        let is_valid = matches!(run.verdict.validity, Validity::Valid | Validity::ValidWithWarnings);
+        judged.set(judged.get() + u32::from(is_valid));
         let failed: Vec<_> = run.verdict.findings.iter().filter(|finding| finding.failed()).collect();
         prop_assert!(
-            matches!(run.verdict.validity, Validity::Valid | Validity::NotChecked),
+            run.verdict.validity != Validity::Invalid,
             "{}: {}\n{}responses {}\nshare {}\n{failed:?}",
             run.verdict.validity.heading(),
             run.verdict.reason,
@@ -237,7 +238,9 @@ fn closed_users_with_two_kinds_of_pauses_are_valid() {
             share: "1/1",
         };
         let run = dry_run(&case, &workload(&case).unwrap(), None).unwrap();
-        assert_eq!(run.verdict.validity, Validity::Valid, "{users} users, {response}: {}", run.verdict.reason);
+        // With responses of seconds the users wait for most of their time, which is a warning.
+        assert_ne!(run.verdict.validity, Validity::Invalid, "{users} users, {response}: {}", run.verdict.reason);
+        assert_ne!(run.verdict.validity, Validity::NotChecked, "{users} users, {response}: {}", run.verdict.reason);
     }
 }
 

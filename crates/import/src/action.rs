@@ -168,7 +168,8 @@ impl Action {
         self.expanded(true, true)
     }
 
-    /// The same in a pass that is the `first` of the nearest loop, and the first `ever` of all loops.
+    /// The action in one pass: `first` tells whether it is the first pass of the nearest loop, `ever` whether it is the
+    /// first of all loops.
     fn expanded(self, first: bool, ever: bool) -> Self {
         match self {
             Self::Sequence(actions) => {
@@ -198,7 +199,8 @@ impl Action {
         }
     }
 
-    /// Whether the first pass of a loop around this differs from the others; `ever`: also by what is only in the first of all.
+    /// Whether the first pass of a surrounding loop differs from later ones. With `ever`, parts that only the very
+    /// first pass contains count too.
     fn has_first(&self, ever: bool) -> bool {
         match self {
             Self::FirstPass(_) => true,
@@ -212,7 +214,8 @@ impl Action {
         }
     }
 
-    fn has_first_ever(&self) -> bool {
+    /// Whether it contains an [`Action::FirstEver`].
+    pub(crate) fn has_first_ever(&self) -> bool {
         match self {
             Self::FirstEver(_) => true,
             Self::Request(..) | Self::Pause(_) => false,

@@ -10,11 +10,14 @@ use crate::text::Text;
 use crate::unique_name::unique_name;
 use crate::{Error, ParameterKind};
 
+/// Maximum number of targets.
+pub(crate) const MAX_TARGETS: usize = 100;
+
 /// Target of plans that name no server.
 const DEFAULT_URL: &str = "http://127.0.0.1:8080/";
 
 /// Server of a request, as far as the plan specifies it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Server {
     /// The plan names no server.
     #[default]
@@ -28,7 +31,7 @@ pub(crate) enum Server {
 }
 
 /// A parameter in a host name that has no value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct MissingValue {
     /// `true` for a property, `false` for a variable.
     pub(crate) is_property: bool,
@@ -39,7 +42,9 @@ impl Server {
     /// Builds a server from scheme, host and port (may be empty).
     pub(crate) fn from_parts(scheme: &str, host: &str, port: &str) -> Self {
         let (scheme, usual) = if scheme.eq_ignore_ascii_case("https") { ("https", "443") } else { ("http", "80") };
-        let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host.to_owned() };
+        // Hosts have one spelling: the case does not matter, and the list of public suffixes is in lower case.
+        let host = host.to_ascii_lowercase();
+        let host = if host.contains(':') && !host.starts_with('[') { format!("[{host}]") } else { host };
         let port = if port == usual || port.is_empty() { String::new() } else { format!(":{port}") };
         let url = format!("{scheme}://{host}{port}/");
         let valid = !url.contains(['{', '}', '$']) && url.parse::<Url>().is_ok();
@@ -49,6 +54,20 @@ impl Server {
     /// The URL, empty if the server is not known.
     pub(crate) fn url(&self) -> &str {
         if let Self::Known(url) = self { url } else { "" }
+    }
+
+    /// The host, and the port unless it is the default; empty if the server is not known.
+    pub(crate) fn authority(&self) -> &str {
+        self.url().split('/').nth(2).unwrap_or_default()
+    }
+
+    /// The host without port; an IPv6 address is in brackets.
+    pub(crate) fn host(&self) -> &str {
+        let authority = self.authority();
+        match authority.rsplit_once(':') {
+            Some((host, _)) if !authority.ends_with(']') => host,
+            _ => authority,
+        }
     }
 
     /// Splits an absolute URL into the server and the path with query; `None` if it is not an HTTP URL.
@@ -68,18 +87,12 @@ impl Server {
         Some((Self::from_parts(scheme, host, port), path.to_owned()))
     }
 
-    /// Splits a URL that may contain variables. For variables in the host name, `missing` returns those that have no
-    /// value at all. The default scheme is `http`.
+    /// Splits a URL that may contain variables; the fragment is left out, because no request has it. For variables in the
+    /// host name, `missing` returns those that have no value at all. The default scheme is `http`.
     pub(crate) fn parse_text(url: &Text, missing: impl Fn(&str) -> Option<MissingValue>) -> Option<(Self, Text)> {
-        let leading = url.leading_literal();
-        let whole = match leading.find("://") {
-            Some(_) => url.clone(),
-            None => {
-                let mut whole = Text::from("http://");
-                whole.push(url);
-                whole
-            }
-        };
+        let url = url.split_once('#').map_or_else(|| url.clone(), |(before, _)| before);
+        let mut whole = Text::from(if url.leading_literal().contains("://") { "" } else { "http://" });
+        whole.push(&url);
         let leading = whole.leading_literal();
         let host = leading.find("://").map_or(0, |at| at + 3);
         let known = leading[host..].find(['/', '?']).map(|at| host + at);
@@ -181,6 +194,18 @@ pub(crate) fn choose_targets<'c>(
     Ok(TargetChoice { urls, target_of, notes })
 }
 
+/// Targets at `urls` with the settings of `base`, without those that conflict with their address: the first one, which
+/// has no name, and the others, which are named after their hosts.
+pub(crate) fn targets_at(base: &Target, urls: &[Url]) -> (Target, Vec<Target>) {
+    let target_at = |url: &Url| drop_conflicting_options(base.clone().with_url(url.clone()));
+    let mut others: Vec<Target> = Vec::new();
+    for url in &urls[1..] {
+        let name = target_name(url, |name| others.iter().any(|target| target.name() == Some(name)));
+        others.push(target_at(url).with_name(name));
+    }
+    (target_at(&urls[0]), others)
+}
+
 /// A name for the target with this URL: its host, with a number if the name is `taken`.
 pub(crate) fn target_name(url: &Url, taken: impl Fn(&str) -> bool) -> String {
     unique_name(url.to_string().split('/').nth(2).unwrap_or_default(), taken)
@@ -245,6 +270,19 @@ pub(crate) fn form_encode(said: &str) -> String {
     encoded
 }
 
+/// Encodes a text as a segment of a path: as in a form, with `%20` for a blank.
+pub(crate) fn encode_segment(text: &str) -> String {
+    form_encode(text).replace('+', "%20")
+}
+
+/// Adds a parameter to the query of a path, encoded as in a form.
+pub(crate) fn add_parameter(path: &mut Text, name: &str, value: &Text) {
+    path.push_str(if path.literal_contains(|c| c == '?') { "&" } else { "?" });
+    path.push_str(&form_encode(name));
+    path.push_str("=");
+    path.push(&value.map_literals(form_encode));
+}
+
 /// Decodes a form-encoded text as Java's `URLDecoder` does; `None` if it is not valid.
 pub(crate) fn form_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -269,6 +307,11 @@ pub(crate) fn form_decode(text: &str) -> Option<String> {
 pub(crate) fn is_valid_header(name: &str, value: &Text) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty() && name.bytes().all(token) && !value.literal_contains(|c| c.is_ascii_control())
+}
+
+/// The note about a header that a request cannot have.
+pub(crate) fn header_left_out(name: &str) -> String {
+    format!("the header `{name}` is set by the generator itself or is not valid; left out")
 }
 
 /// Headers that the generator sets itself.

@@ -15,14 +15,14 @@ use offered_distributions::Distribution;
 use offered_workload::{Reuse, Target, Tls};
 
 use crate::action::Action;
-use crate::address::{Candidate, TargetChoice, choose_targets, default_target, drop_conflicting_options};
+use crate::address::{TargetChoice, choose_targets, default_target, drop_conflicting_options};
 use crate::chain::Chain;
 use crate::data::Data;
 use crate::delay::Delay;
 use crate::initial_values;
 use crate::plan::{Arrivals, Flow, Phase, Plan, Request};
-use crate::request_list::find_or_add;
-use crate::text::Text;
+use crate::request_list::{PlannedRequest, find_or_add};
+use crate::text::{Text, file_name};
 use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions};
 use config::Config;
@@ -78,12 +78,7 @@ pub(crate) fn read(script: &Data, file: &str, options: &ImportOptions) -> Result
     let mut reader = FlowReader::new(config, &mut values);
     let scenarios = scenarios(script.get("scenarios").list(), &mut reader).map_err(refused)?;
     let planned = reader.requests;
-    let candidates = planned.iter().map(|planned| Candidate {
-        server: &planned.server,
-        line: planned.line,
-        element: &planned.element,
-        times: 1,
-    });
+    let candidates = planned.iter().map(PlannedRequest::candidate);
     let TargetChoice { mut urls, target_of, notes } = choose_targets(candidates, None, 1, file)?;
     let (url, included) = (urls.remove(0), target_of.iter().map(Option::is_some).collect::<Vec<bool>>());
     values.notes.extend(notes);
@@ -92,13 +87,17 @@ pub(crate) fn read(script: &Data, file: &str, options: &ImportOptions) -> Result
     for (planned, included) in planned.iter().zip(&included) {
         names.push(if *included { find_or_add(&mut requests, &planned.request) } else { String::new() });
     }
+    if requests.iter().any(|request| request.method == "post" && request.redirects.is_none()) {
+        let message = "Artillery repeats a POST after a redirect with status 301 or 302, and keeps its Content-Type after 303; here a GET without body and Content-Type follows";
+        values.note("config", message.to_owned());
+    }
     let flows = flows(scenarios, &included, &names, &mut values).map_err(refused)?;
     let Load { rate, process, duration } = phases::load(config, &mut values);
     let thresholds = ensure::thresholds(config, &mut values);
     let target = target(config, &mut values).with_url(url);
     let Values { definitions, notes, .. } = values;
     let mut plan = Plan {
-        name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
+        name: file_name(file).to_owned(),
         origin: "an Artillery script".to_owned(),
         phase: Phase::Load,
         serial: false,

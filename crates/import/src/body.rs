@@ -25,9 +25,7 @@ pub(crate) fn form(pairs: &[(String, Text)], headers: &mut Vec<(String, Text)>) 
     if !twice {
         return Body::Form(pairs.iter().map(|(name, value)| (name.clone(), value.template())).collect());
     }
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-        headers.push(("Content-Type".to_owned(), Text::from("application/x-www-form-urlencoded")));
-    }
+    set_default_type(headers, "application/x-www-form-urlencoded");
     let mut body = Text::default();
     for (at, (name, value)) in pairs.iter().enumerate() {
         body.push_str(if at == 0 { "" } else { "&" });
@@ -36,6 +34,19 @@ pub(crate) fn form(pairs: &[(String, Text)], headers: &mut Vec<(String, Text)>) 
         body.push(&value.map_literals(address::form_encode));
     }
     Body::Text(body.template())
+}
+
+/// Sets Content-Type to `media_type`, unless the headers have one.
+pub(crate) fn set_default_type(headers: &mut Vec<(String, Text)>, media_type: &str) {
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        headers.push(("Content-Type".to_owned(), Text::from(media_type)));
+    }
+}
+
+/// The media type of a file by the end of its name; `known`: ends in small letters with their types.
+pub(crate) fn media_type_of(file: &str, known: &[(&str, &'static str)]) -> Option<&'static str> {
+    let lower = file.to_ascii_lowercase();
+    known.iter().find(|(end, _)| lower.ends_with(end)).map(|(_, media_type)| *media_type)
 }
 
 /// A multipart field with a text value.

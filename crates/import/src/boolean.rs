@@ -1,4 +1,4 @@
-//! Splits boolean expressions of other tools.
+//! Splits boolean expressions and limits of other tools.
 
 /// Splits `text` at these signs where they are outside of quotes, parentheses and braces; `None` if there is none.
 pub(crate) fn split<'t>(text: &'t str, signs: &[&str]) -> Option<Vec<&'t str>> {
@@ -25,7 +25,15 @@ pub(crate) fn enclosed(text: &str) -> Option<&str> {
     outside(text).eq([0]).then_some(inner)
 }
 
-/// The positions of characters that are in no quotes, parentheses or braces; opening ones of the outermost pair are included.
+/// The parts of a limit such as `p(95) < 250`: what is limited, the sign and the number.
+pub(crate) fn limit(text: &str) -> Option<(&str, &'static str, f64)> {
+    let sign = ["<=", ">=", "<", ">"].into_iter().find(|sign| text.contains(sign))?;
+    let (limited, number) = text.split_once(sign)?;
+    Some((limited.trim(), sign, number.trim().parse().ok()?))
+}
+
+/// The positions of characters outside of quotes, parentheses and braces. The opening character of an outermost pair is
+/// included.
 fn outside(text: &str) -> impl Iterator<Item = usize> {
     let (mut quote, mut depth) = (None, 0usize);
     text.char_indices().filter_map(move |(at, c)| {
@@ -61,5 +69,12 @@ mod tests {
         assert_eq!(enclosed("(a) || (b)"), None);
         assert_eq!(enclosed("((a) || (b))"), Some("(a) || (b)"));
         assert_eq!(enclosed("()"), Some(""));
+    }
+
+    #[test]
+    fn limits_are_split_at_their_sign() {
+        assert_eq!(limit("p(95) <= 2.5"), Some(("p(95)", "<=", 2.5)));
+        assert_eq!(limit("rate>9"), Some(("rate", ">", 9.0)));
+        assert_eq!(limit("rate == 9"), None);
     }
 }

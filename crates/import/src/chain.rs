@@ -137,7 +137,7 @@ impl Chain {
         dropped
     }
 
-    /// Maximum number of passes through a step, by the repetitions of the blocks around it.
+    /// Maximum number of passes through a step: the product of the repetitions of the blocks around it.
     fn passes(&self, step: usize) -> u64 {
         let around = self.blocks.iter().filter(|block| block.steps.contains(&step));
         around.fold(1, |passes: u64, block| passes.saturating_mul(u64::from(block.repeat)))
@@ -250,7 +250,7 @@ impl Chain {
     }
 }
 
-/// The condition that all of these hold; `None` if there are none.
+/// A condition that holds if all `conditions` hold; `None` without conditions.
 fn all_of(mut conditions: Vec<Condition>) -> Option<Condition> {
     match conditions.len() {
         0 | 1 => conditions.pop(),
@@ -340,7 +340,8 @@ impl Builder {
         self.add_block(times - 1, None, None, action, last)
     }
 
-    /// Adds steps that are made under a condition: as a block, which decides it once, or each with the condition.
+    /// Adds steps with a condition: as a block, which evaluates the condition once, or as steps that each have the
+    /// condition.
     fn add_conditional(
         &mut self,
         condition: &Condition,

@@ -29,7 +29,7 @@ struct Parts {
 struct Part {
     name: String,
     sessions: Sessions,
-    /// Its requests, and its flows, among those of all.
+    /// The positions of its requests and flows in the lists of all scenarios.
     requests: std::ops::Range<usize>,
     flows: std::ops::Range<usize>,
     start: Nanos,
@@ -45,7 +45,7 @@ impl Plan {
         let workload = Self::combined(plans)?;
         let mut text = format!("# Written by `offered import` from {}: a scenario for each group.\n", one_line(file));
         for plan in plans.iter().filter(|plan| !plan.notes.is_empty()) {
-            let _ = writeln!(text, "#\n# Not translated of {}, or not exactly:", one_line(&plan.name));
+            let _ = writeln!(text, "#\n# Parts of {} that were not translated, or not exactly:", one_line(&plan.name));
             plan.notes().iter().for_each(|note| {
                 let _ = writeln!(text, "#   {note}");
             });
@@ -54,10 +54,11 @@ impl Plan {
         Ok(text)
     }
 
-    /// One workload with a scenario for each of `plans`. If their file runs them one after another, each starts at the end of the one before.
+    /// One workload with a scenario for each of `plans`. If the file runs its plans one after another, each scenario
+    /// starts at the end of the previous one.
     ///
     /// # Errors
-    /// They have variables of one name with different values, or an end that is only a count.
+    /// Two plans have a variable of the same name with different values, or a plan ends only after a count.
     pub fn combined(plans: &[Self]) -> Result<Workload, InvalidValue> {
         let wrong = |what: &str| Err(InvalidValue::new(what));
         let (mut parts, mut all, mut start) = (Parts::default(), Vec::new(), Nanos::ZERO);
@@ -102,7 +103,7 @@ impl Plan {
 }
 
 impl Parts {
-    /// The number of `target` among the targets of all, to which it is added if none is equal.
+    /// The number of `target` in the list of targets of all scenarios. It is added if no equal target is in the list.
     fn target(&mut self, target: &Target) -> usize {
         let unnamed = |target: &Target| target.clone().with_name("");
         let equal = |known: &Target| unnamed(known) == unnamed(target);

@@ -1,20 +1,22 @@
 //! Reads curl commands, typed by hand or copied from a browser.
 
+mod data;
 mod options;
-mod url;
+pub(crate) mod url;
 
 use offered_base::Nanos;
-use offered_workload::script::{Auth, Body, Part, Per};
+use offered_workload::script::{Auth, AwsAuth, Body, Part, Per};
 use offered_workload::{Identity, Protocol, Proxy, Target, Tls};
 
-use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, percent_encode};
+use crate::address::{MissingValue, Server, default_target, encode_path, header_left_out, percent_encode};
 use crate::body;
 use crate::note::Note;
 use crate::plan::{Plan, Request, ValueSource, Variable};
-use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, default_name};
-use crate::shell::{self, Command, Word};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Targets, Visit, default_name};
+use crate::shell::{self, Command, Input, Word};
 use crate::text::{self, Text};
 use crate::{Error, ImportOptions};
+use data::Data;
 use options::{takes_value, time};
 
 /// Maximum number of redirects that curl follows with `-L`.
@@ -23,12 +25,13 @@ const REDIRECTS: u32 = 50;
 /// Maximum number of words of all commands.
 const MAX_WORDS: usize = 200_000;
 
-/// Whether a line of `text` starts with curl.
+/// Whether a line of `text` has a command that starts with curl.
 pub(crate) fn has_command(text: &str) -> bool {
-    text.lines().take(10_000).any(|line| {
-        let mut words = line.split_whitespace().skip_while(|word| COMMAND_PREFIXES.contains(word));
+    let is_command = |part: &str| {
+        let mut words = part.split_whitespace().skip_while(|word| COMMAND_PREFIXES.contains(word));
         words.next().is_some_and(is_curl)
-    })
+    };
+    text.lines().take(10_000).any(|line| line.split(['|', ';', '&']).any(is_command))
 }
 
 /// Whether a line of `text` starts with curl in its first column.
@@ -43,7 +46,7 @@ const COMMAND_PREFIXES: [&str; 8] = ["$", ">", "%", "sudo", "time", "do", "then"
 type LineResult = Result<(), (usize, String)>;
 
 fn is_curl(word: &str) -> bool {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let name = text::file_name(word);
     name == "curl" || name.eq_ignore_ascii_case("curl.exe")
 }
 
@@ -59,19 +62,15 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Pl
         reader.assigned.push((name.clone(), Text::from(value.as_str())));
         reader.preset.push(name.clone());
     }
-    for command in commands {
-        reader.command(command).map_err(|(line, message)| at(line, &message))?;
+    let mut commands = commands.into_iter().peekable();
+    while let Some(command) = commands.next() {
+        let is_read = commands.peek().is_some_and(|next| next.piped);
+        reader.command(command, is_read).map_err(|(line, message)| at(line, &message))?;
     }
     if reader.requests.is_empty() {
         return Err(at(1, "no curl command with an HTTP URL"));
     }
     reader.into_request_list().into_plan(file)
-}
-
-/// One part of the request data, from `-d` and similar options.
-enum Data {
-    Text(Text),
-    File(String),
 }
 
 /// Options of one curl command.
@@ -84,39 +83,66 @@ struct CommandOptions {
     without: Vec<String>,
     data: Vec<Data>,
     query: Vec<Text>,
-    /// Options without a value that change the request, such as `--json`.
+    /// Options whose presence changes the request, such as `--json`.
     flags: Vec<&'static str>,
     parts: Vec<Part>,
     upload: Option<String>,
-    auth: Option<Auth>,
+    user_agent: Option<Text>,
+    referer: Option<Text>,
+    /// The text that the command reads from standard input.
+    input: Option<Input>,
+    /// Name and password, joined by a colon.
+    login: Option<Text>,
+    bearer: Option<Text>,
+    /// The value of `--aws-sigv4`.
+    aws: Option<String>,
     target: Option<Text>,
     socket: Option<String>,
     /// Files of the client certificate and its key.
     own: (Option<String>, Option<String>),
+    /// Maximum number of redirects with `-L`.
+    max_redirects: u32,
 }
 
 impl CommandOptions {
+    fn new(line: usize, input: Option<&Input>) -> Self {
+        Self { line, input: input.cloned(), max_redirects: REDIRECTS, ..Self::default() }
+    }
+
     fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
+}
+
+/// Appends a part to the query of a path. If the query ends with an ampersand, no other one is added (`lib/urlapi.c`,
+/// `CURLU_APPENDQUERY`).
+fn append_to_query(path: &mut Text, part: &Text) {
+    let before = path.to_display();
+    path.push_str(match before.contains('?') {
+        true if before.ends_with(['?', '&']) => "",
+        true => "&",
+        false => "?",
+    });
+    path.push(&part.map_literals(percent_encode));
 }
 
 #[derive(Default)]
 struct Reader {
     connect_timeout: Option<Nanos>,
     response_timeout: Option<Nanos>,
-    cookies: bool,
     tls: Tls,
     protocol: Protocol,
     proxy: Option<Proxy>,
-    max_redirects: Option<u32>,
-    follows: bool,
+    /// Number of requests whose commands keep cookies.
+    with_cookies: usize,
     /// Shell variables that the user has set; assignments in the script do not change them.
     preset: Vec<String>,
     /// Shell variables assigned so far.
     assigned: Vec<(String, Text)>,
     variables: Vec<Variable>,
     requests: Vec<PlannedRequest>,
+    /// The output of the previous command, if the next command reads it.
+    piped_input: Option<Input>,
     /// For each request, the names of the headers that its command removes.
     omitted: Vec<Vec<String>>,
     notes: Vec<Note>,
@@ -127,13 +153,20 @@ impl Reader {
         self.notes.push(Note { line, element: element.to_owned(), message: message.into() });
     }
 
-    fn command(&mut self, command: Command) -> LineResult {
+    /// Reads a command. `is_read` is true if the next command reads its output.
+    fn command(&mut self, command: Command, is_read: bool) -> LineResult {
+        let written = if is_read { data::output_of(&command) } else { None };
+        let piped = std::mem::replace(&mut self.piped_input, written).filter(|_| command.piped);
         let mut words = command.words.into_iter().peekable();
         while words.next_if(|word| COMMAND_PREFIXES.contains(&word.as_literal())).is_some() {}
         while let Some((name, value)) = words.peek().and_then(Word::assignment) {
             let word = words.next().expect("was peeked at");
             if word.is_substituted {
-                self.note(word.line, &name, "is the output of a command; set the environment variable before the run");
+                self.note(
+                    word.line,
+                    &name,
+                    "is set to the output of a command; set the environment variable before the run",
+                );
             } else {
                 let value = self.substitute_assigned(&value);
                 if self.preset.contains(&name) {
@@ -145,22 +178,25 @@ impl Reader {
         }
         let Some(first) = words.next() else { return Ok(()) };
         if !is_curl(first.as_literal()) {
-            if !["done", "fi", "set", "esac"].contains(&first.as_literal()) && !command.piped {
+            if !["done", "fi", "set", "esac"].contains(&first.as_literal())
+                && !command.piped
+                && self.piped_input.is_none()
+            {
                 let shown: String = first.text.to_display().chars().take(60).collect();
                 self.note(first.line, &shown, "is not a curl command; left out");
             }
             return Ok(());
         }
-        let mut options = CommandOptions { line: first.line, ..CommandOptions::default() };
+        let input = match command.input.or(piped) {
+            Some(Input::Text(text)) => Some(Input::Text(self.substitute_assigned(&text))),
+            other => other,
+        };
+        let mut options = CommandOptions::new(first.line, input.as_ref());
         while let Some(word) = words.next() {
-            if word.is_substituted {
-                let message = format!("`{}` contains the output of a command; sent unchanged", word.text.to_display());
-                self.note(word.line, "", message);
-            }
+            self.note_substituted(&word);
             let begins = word.text.leading_literal();
             if word.as_literal() == "--next" || word.as_literal() == "-:" {
-                let next = CommandOptions { line: word.line, ..CommandOptions::default() };
-                let before = std::mem::replace(&mut options, next);
+                let before = std::mem::replace(&mut options, CommandOptions::new(word.line, input.as_ref()));
                 self.add_requests(before);
             } else if begins.starts_with("--") && begins.len() > 2 {
                 let value = if takes_value(word.as_literal()) { words.next() } else { None };
@@ -174,6 +210,13 @@ impl Reader {
         }
         self.add_requests(options);
         Ok(())
+    }
+
+    fn note_substituted(&mut self, word: &Word) {
+        if word.is_substituted {
+            let message = format!("`{}` contains the output of a command; sent unchanged", word.text.to_display());
+            self.note(word.line, "", message);
+        }
     }
 
     /// Short options such as `-sSXPOST`; the last one may have its value attached or in the next word.
@@ -196,25 +239,6 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the data of `--data`, `--data-ascii`, `--data-binary` or `--json`.
-    fn add_data(&mut self, command: &mut CommandOptions, line: usize, written: &str, value: Text) {
-        let option = options::long_name(written);
-        if option == "--json" {
-            command.flags.push("--json");
-        }
-        match value.to_display().strip_prefix('@') {
-            Some("-") => self.note(line, written, "reads the body from standard input; left out"),
-            Some(file) => {
-                if option != "--data-binary" && option != "--json" {
-                    let message = format!("curl removes line breaks from `{file}`; here the file is sent unchanged");
-                    self.note(line, written, message);
-                }
-                command.data.push(Data::File(file.to_owned()));
-            }
-            None => command.data.push(Data::Text(value)),
-        }
-    }
-
     /// Handles one option. `value` is its value, if it takes one and the command does not end before.
     fn option(&mut self, command: &mut CommandOptions, written: &str, line: usize, value: Option<Word>) -> LineResult {
         let option = options::long_name(written);
@@ -224,16 +248,24 @@ impl Reader {
                 format!("the command ends after {written}, which needs a value; it is truncated; copy it again"),
             ));
         }
+        if let Some(word) = value.as_ref().filter(|_| !options::affects_only_output(option)) {
+            self.note_substituted(word);
+        }
         let value = value.map(|word| self.substitute_assigned(&word.text)).unwrap_or_default();
         let shown = value.to_display();
+        if let Some(flag) = options::flag(option) {
+            command.flags.push(flag);
+            return Ok(());
+        }
         match option {
             "--request" => command.method = Some(shown),
             "--url" => command.urls.push((line, value)),
             "--header" => self.header(command, line, value),
             "--data" | "--data-ascii" | "--data-binary" | "--json" => self.add_data(command, line, written, value),
             "--data-raw" => command.data.push(Data::Text(value)),
-            "--data-urlencode" => self.encoded(command, line, value),
-            "--url-query" => command.query.push(value),
+            "--data-urlencode" => command.data.extend(self.encoded(line, written, &value).map(Data::Text)),
+            "--url-query" if value.leading_literal().starts_with('+') => command.query.push(value.skip_bytes(1)),
+            "--url-query" => command.query.extend(self.encoded(line, written, &value)),
             "--form" => self.part(command, line, value, true),
             "--form-string" => self.part(command, line, value, false),
             "--user" => {
@@ -243,27 +275,24 @@ impl Reader {
                 }
                 let mut both = value;
                 both.push_str(if whole { "" } else { ":" });
-                command.auth = Some(Auth::Basic(both.template()));
+                command.login = Some(both);
             }
-            "--oauth2-bearer" => command.auth = Some(Auth::Bearer(value.template())),
-            "--user-agent" => command.headers.push(("User-Agent".to_owned(), value)),
-            "--referer" => {
-                let plain = shown.strip_suffix(";auto").map_or(value.clone(), Text::from);
-                command.headers.push(("Referer".to_owned(), plain));
+            "--oauth2-bearer" => command.bearer = Some(value),
+            "--basic" => command.flags.retain(|flag| *flag != "--digest"),
+            "--aws-sigv4" => command.aws = Some(shown),
+            "--user-agent" => command.user_agent = Some(value),
+            "--referer" => command.referer = Some(shown.strip_suffix(";auto").map_or(value.clone(), Text::from)),
+            "--range" => {
+                let until = if shown.contains('-') { "" } else { "-" };
+                command.headers.push(("Range".to_owned(), Text::from(format!("bytes={shown}{until}"))));
             }
-            "--range" => command.headers.push(("Range".to_owned(), Text::from(format!("bytes={shown}")))),
-            "--cookie" if shown.contains('=') => command.headers.push(("Cookie".to_owned(), value)),
-            "--cookie" | "--cookie-jar" => self.cookies = true,
-            "--compressed" => {
-                command.headers.push(("Accept-Encoding".to_owned(), Text::from("deflate, gzip, br, zstd")));
+            "--cookie" => self.add_cookies(command, line, value),
+            "--upload-file" => {
+                self.note_unknown_file(line, written, &value);
+                command.upload = Some(shown);
             }
-            "--get" => command.flags.push("--get"),
-            "--head" => command.flags.push("--head"),
-            "--globoff" => command.flags.push("--globoff"),
-            "--path-as-is" => command.flags.push("--path-as-is"),
-            "--upload-file" => command.upload = Some(shown),
-            "--location" | "--location-trusted" => self.follows = true,
-            "--max-redirs" => self.max_redirects(line, written, &shown),
+            "--location-trusted" => command.flags.push("--location"),
+            "--max-redirs" => self.max_redirects(command, line, &shown),
             "--request-target" => command.target = Some(value),
             "--unix-socket" => command.socket = Some(shown),
             "--max-time" => self.response_timeout = time(&shown).max(self.response_timeout),
@@ -272,18 +301,12 @@ impl Reader {
             "--cacert" => self.tls.roots = Some(shown.into()),
             "--cert" => command.own.0 = Some(shown),
             "--key" => command.own.1 = Some(shown),
-            "--http2" => self.protocol = Protocol::Auto,
             "--http2-prior-knowledge" => self.protocol = Protocol::Http2,
             "--proxy" => self.proxy(line, &shown),
-            "--http1.1" | "--basic" => {}
+            "--http1.1" => {}
             _ if options::affects_only_output(option) => {}
-            _ => {
-                let message = match takes_value(option) {
-                    true => format!("{written} {shown}: not translated"),
-                    false => format!("{written}: not translated"),
-                };
-                self.note(line, "", message);
-            }
+            _ if takes_value(option) => self.note(line, "", format!("{written} {shown}: not translated")),
+            _ => self.note(line, "", format!("{written}: not translated")),
         }
         Ok(())
     }
@@ -309,70 +332,13 @@ impl Reader {
         }
     }
 
-    /// Handles `--data-urlencode`: `content`, `=content`, `name=content`, `@file` or `name@file`.
-    fn encoded(&mut self, command: &mut CommandOptions, line: usize, value: Text) {
-        let begins = value.leading_literal();
-        let (name, content) = match begins.find(['=', '@']) {
-            Some(at) if begins[at..].starts_with('@') => {
-                let message = format!("--data-urlencode {}: sends an encoded file; left out", value.to_display());
-                self.note(line, "", message);
-                return;
-            }
-            Some(at) => (begins[..at].to_owned(), value.skip_bytes(at + 1)),
-            None => (String::new(), value.clone()),
-        };
-        let mut both = Text::from(if name.is_empty() { name } else { name + "=" });
-        both.push(&content.map_literals(form_encode));
-        command.data.push(Data::Text(both));
-    }
-
-    /// Handles `-F` and `--form-string`: `name=value`, `name=@file;type=...`.
-    fn part(&mut self, command: &mut CommandOptions, line: usize, value: Text, special: bool) {
-        let Some((name, content)) = value.split_once('=') else {
-            self.note(line, "", format!("-F {}: expected `name=value`; left out", value.to_display()));
-            return;
-        };
-        let name = name.to_display();
-        let begins = content.leading_literal();
-        if special && begins.starts_with('<') {
-            let file = content.to_display();
-            let message =
-                format!("-F {name}={file}: takes the value of the field from a file; left out; write the value itself");
-            self.note(line, "", message);
-            return;
-        }
-        if special && begins.starts_with('@') {
-            let shown = content.to_display();
-            let mut said_of = shown[1..].split(';');
-            let file = said_of.next().unwrap_or_default().trim_matches('"');
-            let mut media_type = None;
-            for more in said_of {
-                match more.trim().strip_prefix("type=") {
-                    Some(kind) => media_type = Some(kind),
-                    None => self.note(line, "", format!("-F {shown}: `{}` not translated", more.trim())),
-                }
-            }
-            command.parts.push(body::upload(&name, file, media_type.or(url::media_type(file))));
-        } else if special && let Some((value, kind)) = content.as_literal().and_then(|value| value.split_once(";type="))
-        {
-            command.parts.push(body::field(&name, &Text::from(value), Some(kind)));
-        } else {
-            command.parts.push(body::field(&name, &content, None));
-        }
-    }
-
-    /// Handles `--max-redirs`; a negative number means no limit.
-    fn max_redirects(&mut self, line: usize, written: &str, value: &str) {
-        let most = match value.parse::<i64>() {
-            Ok(0..) => value.parse::<u32>().unwrap_or(u32::MAX),
-            Ok(_) => u32::MAX,
-            Err(_) => return,
-        };
+    fn max_redirects(&mut self, command: &mut CommandOptions, line: usize, value: &str) {
+        let Some(most) = options::redirects(value) else { return };
         if most > Target::MOST_REDIRECTS {
-            let message = format!("{written} {value}: at most {} redirects are followed", Target::MOST_REDIRECTS);
+            let message = format!("--max-redirs {value}: at most {} redirects are followed", Target::MOST_REDIRECTS);
             self.note(line, "", message);
         }
-        self.max_redirects = Some(most.min(Target::MOST_REDIRECTS));
+        command.max_redirects = most.min(Target::MOST_REDIRECTS);
     }
 
     fn proxy(&mut self, line: usize, value: &str) {
@@ -418,25 +384,36 @@ impl Reader {
             if let Some(socket) = &command.socket {
                 server = Server::Known(format!("unix:{socket}:/"));
             }
+            if command.has("--http2") {
+                self.protocol = Protocol::Auto;
+                if server.url().starts_with("http:") {
+                    self.note(line, &element, "curl asks for a change to HTTP/2 (Upgrade: h2c); here HTTP/1.1 is sent");
+                }
+            }
             let mut request = self.request(&command, line, path);
-            request.auth = request.auth.or_else(|| Some(Auth::Basic(login?.template())));
-            self.omitted.push(command.without.clone());
+            self.sign_in(&command, line, login, &mut request);
+            let mut omitted = command.without.clone();
+            // `-A ''` removes the header.
+            if command.user_agent.as_ref().is_some_and(Text::is_empty) && request.header("User-Agent").is_none() {
+                omitted.push("User-Agent".to_owned());
+            }
+            self.omitted.push(omitted);
+            self.with_cookies += usize::from(command.has("--cookie-jar"));
+            request.redirects = Some(if command.has("--location") { command.max_redirects } else { 0 });
             request.name = default_name(&request);
             self.requests.push(PlannedRequest { line, element, server, request });
         }
     }
 
     fn request(&mut self, command: &CommandOptions, line: usize, path: Text) -> Request {
-        let path = path.split_once('#').map_or(path, |(before, _)| before);
-        let path = if command.has("--path-as-is") { path } else { url::without_dots(&path) };
+        let mut path = if command.has("--path-as-is") { path } else { url::without_dots(&path) };
+        if let Some(file) = command.upload.as_deref().filter(|file| !data::is_standard_input(file)) {
+            url::add_file_name(&mut path, file);
+        }
         let mut request = Request::new("get", encode_path(command.target.as_ref().unwrap_or(&path)));
         for (name, value) in &command.headers {
             if !request.add_header(name, value.clone()) {
-                self.note(
-                    line,
-                    "",
-                    format!("the header `{name}` is set by the generator itself or is not valid; left out"),
-                );
+                self.note(line, "", header_left_out(name));
             }
         }
         let mut query = command.query.clone();
@@ -449,38 +426,49 @@ impl Reader {
             Some(Data::File(file)) => body::file(file),
             None => Body::None,
         };
-        for part in query {
-            request.path.push_str(if request.path.literal_contains(|c| c == '?') { "&" } else { "?" });
-            request.path.push(&part.map_literals(percent_encode));
+        for part in &query {
+            append_to_query(&mut request.path, part);
         }
         let mut kind = None;
         if !command.parts.is_empty() {
             body = Body::Multipart(command.parts.clone());
+            // curl adds the boundary to a media type that the command gives.
+            request.headers.retain(|(name, value)| {
+                !name.eq_ignore_ascii_case("content-type")
+                    || !value.leading_literal().starts_with("multipart/form-data")
+            });
         } else if command.has("--json") {
             kind = Some("application/json");
         } else if body != Body::None {
             kind = Some("application/x-www-form-urlencoded");
         }
         request.method = match &command.method {
-            Some(method) => method.to_lowercase(),
+            Some(method) => {
+                if method.bytes().any(|b| b.is_ascii_lowercase()) {
+                    self.note(line, method, "is a method in lower case; here it is sent in upper case");
+                }
+                method.to_lowercase()
+            }
             None if command.has("--head") => "head".to_owned(),
             None if command.upload.is_some() => "put".to_owned(),
             None if body != Body::None => "post".to_owned(),
             None => "get".to_owned(),
         };
         if let Some(file) = &command.upload {
-            body = body::file(file);
+            body = self.upload(command, line, file);
         }
-        let mut otherwise = |name: &str, value: &str| {
-            if request.header(name).is_none() {
-                request.headers.push((name.to_owned(), Text::from(value)));
+        let of_flag = |flag: &str, value: &str| command.has(flag).then(|| Text::from(value));
+        // curl sends its own header only if the command gives none of this name (`Curl_checkheaders`).
+        for (name, value) in [
+            ("Content-Type", kind.map(Text::from)),
+            ("Accept", of_flag("--json", "application/json")),
+            ("Accept-Encoding", of_flag("--compressed", "deflate, gzip, br, zstd")),
+            ("User-Agent", command.user_agent.clone()),
+            ("Referer", command.referer.clone()),
+        ] {
+            if let Some(value) = value.filter(|value| !value.is_empty() && request.header(name).is_none()) {
+                request.headers.push((name.to_owned(), value));
             }
-        };
-        if let Some(kind) = kind {
-            otherwise("Content-Type", kind);
-        }
-        if command.has("--json") {
-            otherwise("Accept", "application/json");
         }
         request.headers.retain(|(name, _)| !command.without.iter().any(|without| without.eq_ignore_ascii_case(name)));
         if command.upload.is_some() {
@@ -489,29 +477,44 @@ impl Reader {
             self.note(line, "", "curl sends no Content-Length without a body; here it is 0");
         }
         request.body = body;
-        request.auth.clone_from(&command.auth);
         request
     }
 
-    /// The request data of `-d` and similar options.
-    fn data(&mut self, command: &CommandOptions, line: usize) -> Option<Data> {
-        let mut text = Text::default();
-        let mut several = false;
-        for data in &command.data {
-            match data {
-                Data::File(file) if command.data.len() == 1 => return Some(Data::File(file.clone())),
-                Data::File(file) => {
-                    self.note(line, "", format!("a body cannot combine a file with other data: `{file}` is left out"));
-                }
-                Data::Text(part) => {
-                    // curl concatenates the parts of --json without a separator.
-                    text.push_str(if several && !command.has("--json") { "&" } else { "" });
-                    text.push(part);
-                    several = true;
-                }
-            }
+    /// Sets the authentication of the request; `login` has the name and the password of its URL, joined by a colon.
+    fn sign_in(&mut self, command: &CommandOptions, line: usize, login: Option<Text>, request: &mut Request) {
+        if request.header("Authorization").is_some() {
+            return; // curl sends the header that the command gives
         }
-        several.then_some(Data::Text(text))
+        let login = command.login.clone().or(login);
+        request.auth = match (&command.aws, &command.bearer, login) {
+            (Some(provider), _, Some(login)) => self.aws(line, provider, &login, request),
+            (_, Some(token), _) => Some(Auth::Bearer(token.template())),
+            (_, _, Some(login)) if command.has("--digest") => Some(Auth::Digest(login.template())),
+            (_, _, Some(login)) => Some(Auth::Basic(login.template())),
+            (_, _, None) => None,
+        };
+    }
+
+    /// The signature of `--aws-sigv4 aws:amz:REGION:SERVICE`.
+    fn aws(&mut self, line: usize, provider: &str, login: &Text, request: &mut Request) -> Option<Auth> {
+        let parts: Vec<&str> = provider.split(':').collect();
+        let ["aws", _, region, service] = parts[..] else {
+            let message = format!(
+                "--aws-sigv4 {provider}: only aws:amz:REGION:SERVICE is translated; the request is not signed; set `auth.aws`"
+            );
+            self.note(line, "", message);
+            return None;
+        };
+        let (access_key, secret_key) = login.split_once(':')?;
+        let is_token = |name: &str| name.eq_ignore_ascii_case("x-amz-security-token");
+        let token = request.headers.iter().position(|(name, _)| is_token(name)).map(|at| request.headers.remove(at).1);
+        Some(Auth::Aws(Box::new(AwsAuth {
+            region: region.to_owned(),
+            service: service.to_owned(),
+            access_key: access_key.template(),
+            secret_key: secret_key.template(),
+            token: token.map(|token| token.template()),
+        })))
     }
 
     /// Replaces variables that the script has assigned; all others become environment variables.
@@ -542,7 +545,7 @@ impl Reader {
         known
     }
 
-    /// The headers of the generator itself that the commands remove.
+    /// The generator's own headers that the commands remove.
     fn omit_headers(&mut self) -> Vec<String> {
         let mut omit = Vec::new();
         for name in Target::OWN_HEADERS {
@@ -551,7 +554,7 @@ impl Reader {
             if removed == self.omitted.len() {
                 omit.push(name.to_owned());
             } else if removed > 0 {
-                self.note(0, "", format!("only some commands remove the header {name}; here all requests without it send the generator's own"));
+                self.note(0, "", format!("only some commands remove the header {name}; here all requests without this header send the default of the generator"));
             }
         }
         omit
@@ -559,11 +562,17 @@ impl Reader {
 
     fn into_request_list(mut self) -> RequestList {
         let omit = self.omit_headers();
-        let followed = self.max_redirects.unwrap_or(REDIRECTS);
+        let followed = self.requests.iter().filter_map(|planned| planned.request.redirects).max().unwrap_or(0);
+        for planned in &mut self.requests {
+            planned.request.redirects = planned.request.redirects.filter(|own| *own != followed);
+        }
+        if self.with_cookies > 0 && self.with_cookies < self.requests.len() {
+            self.note(0, "", "only some commands keep cookies (-b FILE, -c); here all requests keep them");
+        }
         let mut target = default_target()
-            .with_cookies(self.cookies)
+            .with_cookies(self.with_cookies > 0)
             .with_omit_headers(omit)
-            .with_redirects(if self.follows { followed } else { 0 })
+            .with_redirects(followed)
             .with_tls(self.tls)
             .with_protocol(self.protocol)
             .with_proxy(self.proxy);
@@ -580,7 +589,7 @@ impl Reader {
             remark: "The file does not specify rate or users: here one visit starts per second.",
             visits: vec![visit],
             requests: self.requests,
-            preferred_server: None,
+            targets: Targets::One(None),
             keep_flows: false,
             target,
             variables: self.variables,

@@ -85,17 +85,25 @@ impl Data {
         }
     }
 
-    /// The value as JSON text.
+    /// The value as JSON text with a blank after each comma and colon.
     pub(crate) fn json(&self) -> String {
         let mut json = String::new();
-        self.write(&mut json);
+        self.write(" ", &mut json);
         json
     }
 
-    fn write(&self, json: &mut String) {
+    /// The value as JSON text as `JSON.stringify` of JavaScript writes it.
+    pub(crate) fn compact_json(&self) -> String {
+        let mut json = String::new();
+        self.write("", &mut json);
+        json
+    }
+
+    fn write(&self, blank: &str, json: &mut String) {
         let separated = |json: &mut String, at: usize| {
             if at > 0 {
-                json.push_str(", ");
+                json.push(',');
+                json.push_str(blank);
             }
         };
         match self {
@@ -107,7 +115,7 @@ impl Data {
                 json.push('[');
                 for (at, value) in values.iter().enumerate() {
                     separated(json, at);
-                    value.write(json);
+                    value.write(blank, json);
                 }
                 json.push(']');
             }
@@ -116,8 +124,9 @@ impl Data {
                 for (at, (name, value)) in entries.iter().enumerate() {
                     separated(json, at);
                     json.push_str(&quoted(name));
-                    json.push_str(": ");
-                    value.write(json);
+                    json.push(':');
+                    json.push_str(blank);
+                    value.write(blank, json);
                 }
                 json.push('}');
             }

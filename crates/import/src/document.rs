@@ -31,6 +31,6 @@ pub struct ImportedGroup {
     pub output_file: Option<String>,
     /// The workload as TOML text.
     pub workload: String,
-    /// What was not translated, or not exactly.
+    /// The parts of the file that were not translated, or not exactly.
     pub not_translated: Vec<Note>,
 }

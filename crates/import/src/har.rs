@@ -4,6 +4,9 @@
 //! own. Pauses of a second or more between steps count as think time and form one empirical distribution; shorter
 //! pauses stay with their step.
 
+mod entry;
+mod hosts;
+
 use std::collections::HashSet;
 
 use jiff::Timestamp;
@@ -17,9 +20,11 @@ use crate::body;
 use crate::data::Data;
 use crate::note::Note;
 use crate::plan::{Plan, Request};
-use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit, default_name};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Targets, Visit, default_name};
 use crate::text::Text;
 use crate::{Error, ImportOptions};
+use entry::{Entry, header_of};
+use hosts::Hosts;
 
 /// Maximum number of entries.
 const MAX_ENTRIES: usize = 20_000;
@@ -36,20 +41,6 @@ const REDIRECTS: u32 = 20;
 
 /// Headers that reflect the state of the recording browser (cookies, cache).
 const CLIENT_STATE_HEADERS: [&str; 4] = ["cookie", "if-none-match", "if-modified-since", "if-range"];
-
-/// A request of the recording.
-struct Entry<'d> {
-    element: String,
-    request: &'d Data,
-    response: &'d Data,
-    data: &'d Data,
-    server: Server,
-    path: String,
-    url: &'d str,
-    /// Start and end in seconds since the epoch.
-    start: f64,
-    end: f64,
-}
 
 /// The plan of `har`, the content of `file`.
 pub(crate) fn read(har: &Data, file: &str, options: &ImportOptions) -> Result<Plan, Error> {
@@ -70,27 +61,59 @@ pub(crate) fn read(har: &Data, file: &str, options: &ImportOptions) -> Result<Pl
         .enumerate()
         .filter_map(|(at, entry)| reader.entry(at, entry).map_err(&refused).transpose())
         .collect::<Result<_, _>>()?;
+    if reader.untimed {
+        reader.note(
+            "",
+            "the recording has entries without startedDateTime: requests are in the order of the file, without pauses",
+        );
+        for entry in &mut entries {
+            (entry.start, entry.end) = (0.0, 0.0);
+        }
+    }
     entries.sort_by(|a, b| a.start.total_cmp(&b.start));
+    reader.hosts = Hosts::new(&entries, options.hosts).map_err(refused)?;
     for entry in &entries {
-        reader.step(entry);
+        reader.add(entry);
     }
     reader.into_request_list().into_plan(file)
+}
+
+/// A step of the visit.
+struct RecordedStep<'d> {
+    /// Number of its page.
+    page: &'d str,
+    is_page: bool,
+    /// When its last response ended, in seconds since the epoch.
+    end: f64,
+    /// The objects that belong to it.
+    objects: HashSet<String>,
+}
+
+/// A redirect that the browser follows.
+struct Redirect {
+    to: String,
+    step: usize,
+    is_object: bool,
+    /// Number of redirects of its request so far, with this one.
+    hops: u32,
 }
 
 #[derive(Default)]
 struct Reader<'d> {
     requests: Vec<PlannedRequest>,
-    /// Page and end time of each step.
-    ends: Vec<(&'d str, f64)>,
+    /// For each request.
+    steps: Vec<RecordedStep<'d>>,
     pauses: Vec<f64>,
-    /// Targets of redirects that have not been followed yet.
-    pending_redirects: Vec<String>,
-    objects: Vec<HashSet<String>>,
-    redirects: bool,
-    /// Server of the first page.
-    page_server: Option<Server>,
+    /// Redirects that have not been followed yet.
+    redirects: Vec<Redirect>,
+    has_redirects: bool,
+    hosts: Hosts,
+    /// Servers of objects and of redirects.
+    further_servers: Vec<Server>,
     /// Upper bound of pauses in seconds.
     max_pause_s: f64,
+    /// Whether an entry has no start time.
+    untimed: bool,
     /// Number of steps sent with HTTP/2 or HTTP/3.
     http2_requests: usize,
     notes: Vec<Note>,
@@ -111,24 +134,27 @@ impl<'d> Reader<'d> {
             return Err(format!("entry {} has no request.url; is the file a recording (HAR)?", at + 1));
         }
         let started = data.get("startedDateTime").text();
-        let start: Timestamp = started.parse().map_err(|_| {
-            format!("entry {}: startedDateTime `{started}` is not a time such as 2024-05-01T10:00:00Z", at + 1)
-        })?;
-        let start = start.as_nanosecond() as f64 / 1e9;
-        let took = data.get("time").number().unwrap_or(0.0).clamp(0.0, 1e9) / 1e3;
-        let Some((server, path)) = Server::parse(url) else {
-            let message = match url.split(':').next() {
-                Some("ws" | "wss") => "a WebSocket; left out",
-                _ => "is not an HTTP request; left out",
-            };
-            self.note(&element, message);
-            return Ok(None);
+        self.untimed |= started.is_empty();
+        let start = match started {
+            "" => 0.0,
+            started => {
+                let time: Timestamp = started.parse().map_err(|_| {
+                    format!("entry {}: startedDateTime `{started}` is not a time such as 2024-05-01T10:00:00Z", at + 1)
+                })?;
+                time.as_nanosecond() as f64 / 1e9
+            }
         };
+        let took = data.get("time").number().unwrap_or(0.0).clamp(0.0, 1e9) / 1e3;
+        let (server, path) = Server::parse(url).unwrap_or_default();
         let left_out = match (method, response.get("status").number()) {
+            _ if server == Server::Unspecified => match url.split(':').next() {
+                Some("ws" | "wss") => "a WebSocket; left out",
+                _ => "is not a valid HTTP URL; left out",
+            },
             _ if data.get("_webSocketMessages").is() => "a WebSocket; left out",
             _ if data.get("_fromCache").is() => "was served from the browser's cache; left out",
             // Browsers write 0, -1 or -2 for requests that were blocked or aborted, and for unused pushes.
-            (_, None | Some(..100.0)) => "has no response (blocked or aborted); left out",
+            (_, None | Some(..100.0)) if response.is() => "has no response (blocked or aborted); left out",
             ("CONNECT", _) => "is a proxy tunnel (CONNECT); left out",
             ("OPTIONS", _) if header_of(request, "access-control-request-method").is() => {
                 "is a CORS preflight request; left out"
@@ -151,88 +177,122 @@ impl<'d> Reader<'d> {
         Ok(None)
     }
 
-    /// Turns the entry into a step or an embedded object of an earlier step, or skips a followed redirect.
+    /// Turns the entry into a step or an embedded object of an earlier step, or skips it: a followed redirect, or a request
+    /// to a host that gets none.
+    fn add(&mut self, entry: &Entry<'d>) {
+        if !self.hosts.includes(&entry.server) {
+            self.hosts.leave_out(&entry.server);
+            // Its page is complete with it.
+            if let Some(owner) = self.owner(entry).filter(|_| entry.is_embedded()) {
+                self.steps[owner].end = self.steps[owner].end.max(entry.end);
+            }
+            return;
+        }
+        if let Some(at) = self.redirects.iter().position(|redirect| redirect.to == entry.plain_url()) {
+            let from = self.redirects.swap_remove(at);
+            self.followed(entry, from);
+            return;
+        }
+        match self.owner(entry).filter(|_| entry.is_embedded()) {
+            Some(owner) => self.object(owner, entry),
+            None => self.step(entry),
+        }
+    }
+
+    /// Adds a step.
     fn step(&mut self, entry: &Entry<'d>) {
-        let page = entry.data.get("pageref").text();
-        let plain = entry.url.split('#').next().unwrap_or_default();
-        let followed = self.pending_redirects.iter().position(|url| url == plain);
-        if let Some(at) = followed {
-            self.pending_redirects.swap_remove(at);
-        }
-        let status = entry.response.get("status").number().unwrap_or(0.0);
-        let to = entry.response.get("redirectURL").text();
-        if (300.0..400.0).contains(&status) && !to.is_empty() {
-            self.pending_redirects.push(resolve_location(to, entry.url));
-            self.redirects = true;
-        }
-        let last = self.ends.len().wrapping_sub(1);
-        if followed.is_some() && !self.ends.is_empty() {
-            self.ends[last].1 = self.ends[last].1.max(entry.end);
-            self.follow_to_other_server(last, entry);
-            return;
-        }
-        if is_embedded(entry)
-            && let Some(owner) = (0..self.ends.len()).rev().find(|at| page.is_empty() || self.ends[*at].0 == page)
-        {
-            self.object(owner, entry);
-            return;
-        }
-        if !self.ends.is_empty() {
+        if let Some(before) = self.steps.last() {
             // Rounded to the millisecond resolution of recordings.
-            self.pauses.push(((entry.start - self.ends[last].1).max(0.0) * 1e3).round() / 1e3);
+            self.pauses.push(((entry.start - before.end).max(0.0) * 1e3).round() / 1e3);
         }
         let version = entry.request.get("httpVersion").text().to_ascii_lowercase();
         self.http2_requests +=
             usize::from(["h2", "http/2", "http/2.0", "h3", "http/3", "http/3.0"].contains(&version.as_str()));
         let request = self.request(entry);
-        if self.page_server.is_none() && is_page(entry) {
-            self.page_server = Some(entry.server.clone());
-        }
         self.requests.push(PlannedRequest {
             line: 0,
             element: entry.element.clone(),
             server: entry.server.clone(),
             request,
         });
-        self.ends.push((page, entry.end));
-        self.objects.push(HashSet::new());
+        let page = entry.data.get("pageref").text();
+        self.steps.push(RecordedStep { page, is_page: entry.is_page(), end: entry.end, objects: HashSet::new() });
+        let step = self.steps.len() - 1;
+        self.follow(entry, Redirect { to: String::new(), step, is_object: false, hops: 0 });
     }
 
-    /// If a page was redirected to another server (`x` to `www.x`), its step requests the final URL.
-    fn follow_to_other_server(&mut self, step: usize, entry: &Entry<'d>) {
-        let before = &self.requests[step];
-        if before.server == entry.server || before.request.method != "get" || !self.objects[step].is_empty() {
-            return;
-        }
-        let request = self.request(entry);
-        if request.method != "get" {
-            return;
-        }
-        let before = self.requests[step].server.clone();
-        if self.page_server.is_none() && is_page(entry) || self.page_server.as_ref() == Some(&before) {
-            self.page_server = Some(entry.server.clone());
-        }
-        let message = format!("was redirected to {}; here that URL is requested directly", entry.server.url());
-        let element = self.requests[step].element.clone();
-        self.note(&element, message);
-        self.requests[step].server = entry.server.clone();
-        self.requests[step].request = request;
-    }
-
-    fn object(&mut self, owner: usize, entry: &Entry) {
-        self.ends[owner].1 = self.ends[owner].1.max(entry.end);
-        if entry.server != self.requests[owner].server {
-            let message = format!("an embedded object from another server, {}; left out", entry.server.url());
+    /// Waits for the redirect of `entry`, to which the redirects `before` led. Returns whether it leads to a host that gets
+    /// no requests.
+    fn follow(&mut self, entry: &Entry<'d>, before: Redirect) -> bool {
+        let Some(to) = entry.redirect() else { return false };
+        let leaves = Server::parse(&to).is_none_or(|(server, _)| !self.hosts.includes(&server));
+        if !leaves {
+            self.has_redirects = true;
+            self.redirects.push(Redirect { to, hops: before.hops + 1, ..before });
+        } else if !before.is_object {
+            self.requests[before.step].request.redirects = Some(before.hops);
+            let message = "redirects to another host, which gets no requests; the redirect is not followed";
             self.note(&entry.element, message);
+        }
+        leaves
+    }
+
+    /// A request that follows from the redirect `from`. If a server does nothing but redirect (`x` to `www.x`), the step
+    /// requests the final URL.
+    fn followed(&mut self, entry: &Entry<'d>, mut from: Redirect) {
+        let step = from.step;
+        self.steps[step].end = self.steps[step].end.max(entry.end);
+        let before = &self.requests[step];
+        if entry.server != before.server {
+            let is_get = before.request.method == "get" && entry.request.get("method").text() == "GET";
+            let is_whole = !from.is_object && self.steps[step].objects.is_empty();
+            if is_get && is_whole && self.hosts.only_redirects(&before.server) {
+                let message = format!("was redirected to {}; here that URL is requested directly", entry.server.url());
+                let element = before.element.clone();
+                self.note(&element, message);
+                self.requests[step].request = self.request(entry);
+                self.requests[step].server = entry.server.clone();
+                from.hops = 0;
+            } else {
+                self.further_servers.push(entry.server.clone());
+            }
+        }
+        self.follow(entry, from);
+    }
+
+    /// The step that an embedded object belongs to: that of its page while the page loads, the last one afterwards.
+    fn owner(&self, entry: &Entry<'d>) -> Option<usize> {
+        let page = entry.data.get("pageref").text();
+        let mut of_page = (0..self.steps.len()).rev().filter(|at| page.is_empty() || self.steps[*at].page == page);
+        let document = of_page.clone().find(|at| self.steps[*at].is_page);
+        document.filter(|at| entry.start - self.steps[*at].end < MIN_THINK_S).or_else(|| of_page.next())
+    }
+
+    fn object(&mut self, owner: usize, entry: &Entry<'d>) {
+        self.steps[owner].end = self.steps[owner].end.max(entry.end);
+        if self.follow(entry, Redirect { to: String::new(), step: owner, is_object: true, hops: 0 }) {
+            self.note(&entry.element, "an embedded object that redirects to another host; left out");
             return;
         }
-        let full = self.objects[owner].len() == MAX_OBJECTS;
-        if full {
+        let is_elsewhere = entry.server != self.requests[owner].server;
+        let mut location = Text::from(if is_elsewhere { entry.server.url().trim_end_matches('/') } else { "" });
+        location.push(&encode_path(&Text::from(entry.path.as_str())));
+        if self.steps[owner].objects.len() == MAX_OBJECTS {
             self.note(&entry.element, format!("the page has more than {MAX_OBJECTS} embedded objects; left out"));
-        } else if self.objects[owner].insert(entry.path.clone()) {
+        } else if self.steps[owner].objects.insert(location.to_source()) {
+            let differs = ["accept", "referer"].iter().any(|name| {
+                let of_page = self.requests[owner].request.header(name).and_then(Text::as_literal).unwrap_or("");
+                header_of(entry.request, name).text() != of_page
+            });
+            if differs {
+                self.note("", "embedded objects are requested with the headers of their page; their own headers, such as Accept and Referer, are left out");
+            }
+            if is_elsewhere {
+                self.further_servers.push(entry.server.clone());
+            }
             let request = &mut self.requests[owner].request;
-            request.objects.push(encode_path(&Text::from(entry.path.as_str())));
-            let status = entry.response.get("status").number().unwrap_or(0.0);
+            request.objects.push(location);
+            let status = entry.status();
             if status >= 400.0 {
                 request.objects_may_fail = true;
                 let message = format!(
@@ -243,16 +303,26 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn request(&mut self, entry: &Entry) -> Request {
+    fn request(&mut self, entry: &Entry<'d>) -> Request {
         let method = entry.request.get("method").text();
+        if method.bytes().any(|b| b.is_ascii_lowercase()) {
+            let message = format!("the method `{method}` is in lower case; here it is sent in upper case");
+            self.note(&entry.element, message);
+        }
         let mut request = Request::new(method, encode_path(&Text::from(entry.path.as_str())));
         request.name = default_name(&request);
+        if self.hosts.first() != Some(&entry.server) {
+            request.name = request.name.replacen('/', &format!("{}/", entry.server.authority()), 1);
+        }
         let post = entry.request.get("postData");
         for pair in entry.request.get("headers").list() {
             let (name, value) = (pair.get("name").text(), pair.get("value").text());
             let lower = name.to_ascii_lowercase();
             if CLIENT_STATE_HEADERS.contains(&lower.as_str()) {
-                self.note("", format!("the recorded header {lower} is state of the recording browser; left out"));
+                self.note(
+                    "",
+                    format!("the recorded header {lower} depends on the state of the recording browser; left out"),
+                );
                 continue;
             }
             if lower == "authorization" {
@@ -270,7 +340,7 @@ impl<'d> Reader<'d> {
         request
     }
 
-    fn body(&mut self, entry: &Entry, post: &Data, headers: &mut Vec<(String, Text)>) -> Body {
+    fn body(&mut self, entry: &Entry, post: &'d Data, headers: &mut Vec<(String, Text)>) -> Body {
         let kind = post.get("mimeType").text();
         let text = post.get("text").text();
         let parts = kind.starts_with("multipart/");
@@ -281,10 +351,8 @@ impl<'d> Reader<'d> {
                     "sends a multipart body as recorded; recordings do not contain the content of files",
                 );
             }
-            let text_kind = Text::from(kind);
-            let known = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-            if !known && !kind.is_empty() && is_valid_header("Content-Type", &text_kind) {
-                headers.push(("Content-Type".to_owned(), text_kind));
+            if !kind.is_empty() && is_valid_header("Content-Type", &Text::from(kind)) {
+                body::set_default_type(headers, kind);
             }
             return body::text(&Text::from(text));
         }
@@ -298,12 +366,13 @@ impl<'d> Reader<'d> {
             if params.iter().any(|param| param.get("fileName").is()) {
                 self.note(
                     &entry.element,
-                    "sends files, which recordings do not contain; put them next to the workload",
+                    "sends files, which recordings do not contain; put them into the directory of the workload",
                 );
             }
-            let part = |param: &Data| match param.get("fileName").text() {
-                "" => body::field(&pair(param).0, &pair(param).1, None),
-                file => body::upload(&pair(param).0, file, None),
+            let media_type = |param: &'d Data| Some(param.get("contentType").text()).filter(|kind| !kind.is_empty());
+            let part = |param: &'d Data| match param.get("fileName").text() {
+                "" => body::field(&pair(param).0, &pair(param).1, media_type(param)),
+                file => body::upload(&pair(param).0, file, media_type(param)),
             };
             return Body::Multipart(params.iter().map(part).collect());
         }
@@ -311,6 +380,9 @@ impl<'d> Reader<'d> {
     }
 
     fn into_request_list(mut self) -> RequestList {
+        if let Some(left_out) = self.hosts.note() {
+            self.note("", left_out);
+        }
         self.cap_pauses();
         let mut think_times: Vec<f64> = self.pauses.iter().copied().filter(|pause| *pause >= MIN_THINK_S).collect();
         think_times.sort_by(f64::total_cmp);
@@ -326,12 +398,12 @@ impl<'d> Reader<'d> {
             remark: "One recorded visit; set the number of users.",
             visits: vec![Visit { name: "visit".to_owned(), steps }],
             requests: self.requests,
-            preferred_server: self.page_server,
+            targets: Targets::All { first: self.hosts.first().cloned(), further: self.further_servers },
             keep_flows: false,
             target: default_target()
                 .with_reuse(Reuse::PerSession)
                 .with_cookies(true)
-                .with_redirects(if self.redirects { REDIRECTS } else { 0 })
+                .with_redirects(if self.has_redirects { REDIRECTS } else { 0 })
                 .with_protocol(if http2_requests { Protocol::Auto } else { Protocol::Http1 }),
             variables: Vec::new(),
             arrivals_default: DefaultArrivals::OneUser(think),
@@ -346,13 +418,13 @@ impl<'d> Reader<'d> {
         let shown = |secs: f64| Nanos::from_secs_f64(secs);
         if over > 0 {
             let pauses = if over == 1 { "1 pause was".to_owned() } else { format!("{over} pauses were") };
-            let message = format!("{pauses} longer than {} and shortened to it", shown(self.max_pause_s));
+            let message = format!("{pauses} longer than {}; shortened to this time", shown(self.max_pause_s));
             self.note("", message);
             let most = self.max_pause_s;
             self.pauses.iter_mut().for_each(|pause| *pause = pause.min(most));
         } else if longest > LONG_PAUSE_S {
             let message = format!(
-                "the longest pause is {}; a user sends nothing in that time, so a run that is no longer may be empty; cap the pauses at import, or set `think`",
+                "the longest pause is {}; a user sends nothing during a pause, so a shorter run may have no requests; cap the think times, or set `think`",
                 shown(longest)
             );
             self.note("", message);
@@ -370,7 +442,7 @@ impl<'d> Reader<'d> {
         self.note(
             "",
             format!(
-                "{} of a second or more, mean {mean:.3} s: their empirical distribution is the think time of every step; if they are few, any distribution with this mean is as good",
+                "{} of a second or more, mean {mean:.3} s: their empirical distribution is the think time of every step; if the pauses are few, any distribution with this mean is as good",
                 if think_times.len() == 1 { "1 pause".to_owned() } else { format!("{} pauses", think_times.len()) },
             ),
         );
@@ -383,54 +455,4 @@ impl<'d> Reader<'d> {
         };
         Distribution::empirical(values).unwrap_or_else(|_| none())
     }
-}
-
-fn header_of<'d>(message: &'d Data, name: &str) -> &'d Data {
-    let pair = message.get("headers").list().iter().find(|pair| pair.get("name").text().eq_ignore_ascii_case(name));
-    pair.map_or(&crate::data::NOTHING, |pair| pair.get("value"))
-}
-
-/// Whether the entry is an HTML page.
-fn is_page(entry: &Entry) -> bool {
-    match entry.data.get("_resourceType").text() {
-        "" => entry.response.at(&["content", "mimeType"]).text().to_ascii_lowercase().starts_with("text/html"),
-        known => known == "document",
-    }
-}
-
-/// Whether the entry is an embedded object of a page.
-fn is_embedded(entry: &Entry) -> bool {
-    if entry.request.get("method").text() != "GET" {
-        return false;
-    }
-    let resource = ["stylesheet", "script", "image", "imageset", "font", "media", "texttrack", "manifest"];
-    match entry.data.get("_resourceType").text() {
-        "" => {
-            let kind = entry.response.at(&["content", "mimeType"]).text().to_ascii_lowercase();
-            let kinds =
-                ["image/", "font/", "audio/", "video/", "text/css", "application/font", "application/vnd.ms-font"];
-            kinds.iter().any(|known| kind.starts_with(known)) || kind.contains("javascript") || kind.contains("woff")
-        }
-        known => resource.contains(&known),
-    }
-}
-
-/// Resolves a `Location` header against the URL of its response.
-fn resolve_location(to: &str, from: &str) -> String {
-    let to = to.split('#').next().unwrap_or_default();
-    if to.contains("://") {
-        return to.to_owned();
-    }
-    let authority = from.find("://").map_or(0, |at| at + 3);
-    let root = from[authority..].find(['/', '?']).map_or(from.len(), |at| authority + at);
-    if let Some(other) = to.strip_prefix("//") {
-        return format!("{}//{other}", &from[..authority.saturating_sub(2)]);
-    }
-    if to.starts_with('/') {
-        return format!("{}{to}", &from[..root]);
-    }
-    let path = &from[root..];
-    let path = path.split('?').next().unwrap_or_default();
-    let folder = path.rfind('/').map_or("/", |at| &path[..=at]);
-    format!("{}{folder}{to}", &from[..root])
 }

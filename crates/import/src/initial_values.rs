@@ -93,14 +93,14 @@ fn auth_variables(auth: &Auth) -> Vec<String> {
 /// What a walk through a flow does first with a variable.
 #[derive(PartialEq, Eq)]
 enum FirstUse {
-    /// A request uses it, on some path.
+    /// A request uses the variable, on at least one path.
     Used,
-    /// A request extracts it, on all paths.
+    /// A request extracts the variable, on all paths.
     Extracted,
     Neither,
 }
 
-/// Whether a path through what a user does reaches a request that uses `name` before a request that extracts it.
+/// Whether a path through the actions of a user reaches a request that uses `name` before a request that extracts it.
 fn used_before_extraction(plan: &Plan, name: &str) -> bool {
     let uses = |request: &Request| variables_of(request).iter().any(|used| used == name);
     if plan.flows.is_empty() {

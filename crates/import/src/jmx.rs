@@ -37,11 +37,11 @@ use group::{GroupKind, Load, Throttle};
 use node::Node;
 use once::Chains;
 use sampler::SamplerRequest;
-use target::more_targets;
 use tree::Element;
 use variables::Variables;
 
 use crate::action::Action;
+use crate::address::targets_at;
 use crate::chain::{Chain, MAX_STEPS};
 use crate::initial_values;
 use crate::note::Note;
@@ -69,7 +69,7 @@ struct Reader<'e, 'g> {
     on_failure: OnFailure,
     /// Whether a thread is the same user in its next iteration.
     same_user: bool,
-    /// If cookies are cleared at each iteration, the note for users who keep them.
+    /// The note that users keep their cookies, if the plan clears cookies at each iteration.
     clears_cookies: Option<Note>,
     /// Whether other requests use values of requests that a thread sends once.
     once_is_used: bool,
@@ -77,7 +77,7 @@ struct Reader<'e, 'g> {
     has_once: bool,
     /// Whether the nearest controller is a finite loop.
     in_loop: bool,
-    /// Number of passes through lists so far, of which nested controllers would make too many.
+    /// Number of passes through lists so far; limited, because nested controllers could make too many passes.
     passes: usize,
     /// Lines of the throughput timers that control the whole group.
     throttles: Vec<usize>,
@@ -102,7 +102,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
         tree.children.iter().filter(|child| child.tag == "hashTree").flat_map(Node::from_hash_tree).collect();
     let Some(plan) = top.iter().find(|node| node.class() == "TestPlan") else {
         return Err(refused(
-            "no enabled <TestPlan> element found; it is a part of a plan: merge it into a plan in JMeter and save that",
+            "no enabled <TestPlan> element found: the file is only a part of a plan; merge it into a plan in JMeter and save the plan",
         ));
     };
     let runs = |node: &&Node| group::kind(node).is_some();
@@ -165,7 +165,7 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
     Ok(plans)
 }
 
-/// Notes on properties and variables that the user may want to set.
+/// Adds notes on properties and variables that the user may want to set.
 fn outside_notes(variables: &Variables) -> Vec<Note> {
     let note = |message: String| Note { line: 0, element: String::new(), message };
     let mut notes = Vec::new();
@@ -182,7 +182,7 @@ fn outside_notes(variables: &Variables) -> Vec<Note> {
     notes
 }
 
-/// Why no thread group sends HTTP requests, and what to do.
+/// The reason why no thread group sends HTTP requests, and the next step.
 fn no_requests(tree: &Element, top: &[Node]) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for node in top {
@@ -216,14 +216,15 @@ fn no_requests(tree: &Element, top: &[Node]) -> String {
             format!("disabled: {}; set enabled=\"true\" there, or enable it in JMeter", named(disabled))
         }
         (None, None, true) if groups.is_empty() => {
-            "the file has no thread group, only parts of a plan; merge it into a plan in JMeter and save that"
+            "the file has no thread group, only parts of a plan; merge it into a plan in JMeter and save the plan"
                 .to_owned()
         }
         (None, None, true) if http => {
-            "its HTTP requests are where they never run, such as in a test fragment; move them in JMeter".to_owned()
+            "the HTTP requests are in elements that never run, such as a test fragment; move them into a thread group"
+                .to_owned()
         }
         (None, None, true) if kinds.is_empty() => {
-            "it has no samplers; add or record HTTP requests in JMeter".to_owned()
+            "the file has no samplers; add or record HTTP requests in JMeter".to_owned()
         }
         (None, None, true) => {
             "only HTTP requests are translated; write a workload instead: `offered init URL` makes a first one"
@@ -254,7 +255,7 @@ fn note(node: &Node, message: String) -> Note {
     Note { line: node.element.line, element: format!("{}{name}", node.class()), message }
 }
 
-/// How a reference without a value gets one.
+/// Text that tells how to set the value of a reference that has none.
 fn fix_of(unknown: &str) -> String {
     let name = unknown.trim_start_matches("${").trim_end_matches('}');
     match name.starts_with("__") {
@@ -340,7 +341,7 @@ impl<'e> Reader<'e, '_> {
             let lines = std::mem::take(&mut self.throttles);
             for timer in plan.children.iter().chain(&group.children) {
                 if lines.contains(&timer.element.line) {
-                    self.note(timer, untranslated::describe(timer));
+                    self.note(timer, untranslated::note(timer));
                 }
             }
         }
@@ -348,7 +349,7 @@ impl<'e> Reader<'e, '_> {
         if self.is_serial() {
             self.note(
                 plan,
-                "runs its thread groups one after another: as one workload, each starts when the time of the one before is over; as separate workloads, run them in this order",
+                "runs its thread groups one after another: in one workload, each starts at the end of the previous one's duration; if you import separate workloads, run them in this order",
             );
         }
         self.has_once = chains.once.is_some();
@@ -371,7 +372,7 @@ impl<'e> Reader<'e, '_> {
             );
         }
         if chains.all().any(|chain| chain.has_conditional_wait()) {
-            self.note(group, "has other waits before requests with a condition than after them; here the wait before such a request is also made where it is not sent, instead of the one after it");
+            self.note(group, "has different waits before and after requests with a condition; here, if such a request is not sent, the user makes the wait before the request instead of the wait after it");
         }
     }
 
@@ -458,8 +459,7 @@ impl<'e> Reader<'e, '_> {
             }
             None => chains.each.flows(&name, &names, &usual),
         };
-        let mut target = self.target(group, &urls, used);
-        let more_targets = more_targets(&target, &urls[1..]);
+        let (mut target, more_targets) = targets_at(&self.target(group, &urls, used), &urls);
         if let Some(auth) = requests[0].auth.clone()
             && more_targets.is_empty()
             && requests.iter().all(|request| request.auth.as_ref() == Some(&auth))

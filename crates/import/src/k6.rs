@@ -10,6 +10,7 @@ use offered_schedule::{Count, Stage, Visitor};
 use offered_workload::{Reuse, Target, Threshold};
 
 use crate::address::{Candidate, MissingValue, Server, TargetChoice, choose_targets, default_target, encode_path};
+use crate::boolean;
 use crate::data::Data;
 use crate::note::Note;
 use crate::plan::{Arrivals, Phase, Plan, RateProfile, Request, nanos};
@@ -32,7 +33,7 @@ pub(crate) fn has_options(data: &Data) -> bool {
     executors() || stages() || data.get("vus").is() && (data.get("duration").is() || data.get("iterations").is())
 }
 
-/// The options: those of an archive are in its metadata.
+/// The options of a file; an archive has them in its metadata.
 fn options_of(data: &Data) -> &Data {
     let inner = data.get("options");
     if inner.entries().is_empty() { data } else { inner }
@@ -71,8 +72,9 @@ pub(crate) fn read(data: &Data, file: &str, options: &ImportOptions) -> Result<V
     let several = scenarios.len() > 1;
     let mut notes = vec![note(
         script,
-        "its requests, think times and checks are a program; here one request stands for an iteration: replace it, or take the requests of a HAR of the same visit",
+        "the requests, think times and checks of k6 are a program; here one request represents an iteration: replace it, or import a HAR of the same visit",
     )];
+    let target = target(given, &mut notes).with_url(url);
     let thresholds = thresholds(given.get("thresholds"), &mut notes);
     let mut plans: Vec<Plan> = Vec::new();
     for (name, scenario) in &scenarios {
@@ -80,13 +82,13 @@ pub(crate) fn read(data: &Data, file: &str, options: &ImportOptions) -> Result<V
         let mut own = notes.clone();
         let Some(load) = load(scenario, &element, &mut own) else {
             return Err(refused(format!(
-                "{element} has the executor {}, which is no load that is known before the run",
+                "{element} has the executor {}, whose load is not known before the run",
                 scenario.get("executor").plain()
             )));
         };
         let start = seconds(scenario.get("startTime")).unwrap_or(0.0);
         if start > 0.0 && !several {
-            own.push(note(&element, "starts after a delay; here at once"));
+            own.push(note(&element, "starts after a delay; here it starts at once"));
         }
         plans.push(Plan {
             name: unique_name(name, |name| plans.iter().any(|plan| plan.name == name)),
@@ -96,7 +98,7 @@ pub(crate) fn read(data: &Data, file: &str, options: &ImportOptions) -> Result<V
             duration: load.duration,
             count: load.count,
             arrivals: load.arrivals,
-            target: target(given).with_url(url.clone()),
+            target: target.clone(),
             more_targets: Vec::new(),
             variables: Vec::new(),
             requests: vec![Request { weight: 1.0, ..request.clone() }],
@@ -115,16 +117,20 @@ fn note(element: &str, message: &str) -> Note {
     Note { line: 0, element: element.to_owned(), message: message.to_owned() }
 }
 
-fn target(options: &Data) -> Target {
+fn target(options: &Data, notes: &mut Vec<Note>) -> Target {
     let redirects = options.get("maxRedirects").number().map_or(REDIRECTS, |most| most as u32);
+    if redirects > Target::MOST_REDIRECTS {
+        let message = format!("is {redirects}; at most {} redirects are followed", Target::MOST_REDIRECTS);
+        notes.push(note("maxRedirects", &message));
+    }
     let fresh = options.get("noConnectionReuse").yes();
     default_target()
         .with_reuse(if fresh { Reuse::Fresh } else { Reuse::PerSession })
         .with_cookies(true)
-        .with_redirects(redirects)
+        .with_redirects(redirects.min(Target::MOST_REDIRECTS))
 }
 
-/// The scenario that options without scenarios stand for.
+/// The scenario that corresponds to options without scenarios.
 fn shortcut(options: &Data) -> Data {
     let has = |key: &str| options.get(key).is();
     let executor = if !options.get("stages").list().is_empty() {
@@ -236,7 +242,7 @@ fn seconds(data: &Data) -> Option<f64> {
     }
 }
 
-/// The thresholds; notes those that are not translated.
+/// The thresholds; adds a note for each one that is not translated.
 fn thresholds(data: &Data, notes: &mut Vec<Note>) -> Vec<Threshold> {
     let mut all = Vec::new();
     for (metric, bounds) in data.entries() {
@@ -253,13 +259,20 @@ fn thresholds(data: &Data, notes: &mut Vec<Note>) -> Vec<Threshold> {
             let stops = bound.get("abortOnFail").yes();
             let after = nanos(seconds(bound.get("delayAbortEval")).unwrap_or(0.0));
             match threshold(metric, &text) {
-                Some(threshold) if stops => all.push(threshold.stopping(after)),
-                Some(threshold) => all.push(threshold),
+                Some(threshold) => all.push(if stops { threshold.stopping(after) } else { threshold }),
                 None => notes.push(note(
                     &format!("threshold `{metric}`"),
-                    &format!("`{text}` is no limit of a metric that is translated; write it under [thresholds]"),
+                    &format!(
+                        "`{text}` does not limit a metric that can be translated; write a threshold under [thresholds]"
+                    ),
                 )),
             }
+        }
+        if metric == "http_req_duration" && !bounds.list().is_empty() {
+            notes.push(note(
+                "threshold `http_req_duration`",
+                "counts in k6 from the sending of the request, without waiting for a connection; `response` counts from the scheduled time; `service` counts from the sending",
+            ));
         }
     }
     all
@@ -267,10 +280,7 @@ fn thresholds(data: &Data, notes: &mut Vec<Note>) -> Vec<Threshold> {
 
 /// The threshold for a metric of k6, such as `http_req_duration`, and an expression such as `p(95)<250`.
 fn threshold(metric: &str, expression: &str) -> Option<Threshold> {
-    let sign = ["<=", ">=", "<", ">"].into_iter().find(|sign| expression.contains(sign))?;
-    let (statistic, limit) = expression.split_once(sign)?;
-    let limit: f64 = limit.trim().parse().ok()?;
-    let statistic = statistic.trim();
+    let (statistic, sign, limit) = boolean::limit(expression)?;
     let percentile = || Some(format!("p{}", statistic.strip_prefix("p(")?.strip_suffix(')')?.trim()));
     let of_time = || match statistic {
         "avg" => Some("mean".to_owned()),

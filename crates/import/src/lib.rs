@@ -5,8 +5,9 @@
 //! line.
 //!
 //! # Limitations
-//! The servers of a `JMeter` plan become targets. Of other files only the server with most requests is a target; requests to others
-//! are left out and noted. A file with several thread groups becomes several plans.
+//! The servers of a `JMeter` plan become targets, and so do those of the site that a recording shows. For other files, only the
+//! server with the most requests becomes a target; requests to other servers are omitted, with a note. A file with several thread
+//! groups becomes several plans.
 
 mod action;
 mod address;
@@ -23,6 +24,7 @@ mod har;
 mod initial_values;
 mod jmx;
 mod k6;
+mod locust;
 mod note;
 mod openapi;
 mod pgbench;
@@ -32,11 +34,13 @@ mod properties;
 mod request_list;
 pub mod scripts;
 mod shell;
+mod swagger;
 #[cfg(test)]
 mod tests;
 mod text;
 mod unique_name;
 mod unsupported;
+mod url_list;
 mod write;
 
 pub use note::Note;
@@ -48,12 +52,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use data::Data;
-use offered_base::{Nanos, visible};
+use offered_base::{Nanos, sentence, visible};
 
 /// Maximum size of a plan file in bytes (64 MiB).
 pub const MAX_PLAN_BYTES: usize = 64 << 20;
 
-/// Reason why a file could not be imported.
+/// The reason why a file could not be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// An error at a known line.
@@ -63,15 +67,15 @@ pub enum Error {
         file: String,
         /// Line number, starting at 1.
         line: usize,
-        /// What is wrong and what was expected.
+        /// The problem, and what was expected.
         message: String,
     },
     /// An error that concerns the whole file.
-    #[error("{file}: {message}")]
+    #[error("{}", sentence(file, message))]
     File {
         /// File name.
         file: String,
-        /// What is wrong and what to do.
+        /// The problem, and the next step.
         message: String,
     },
     /// The host name of a request contains a variable or property without a value.
@@ -80,6 +84,18 @@ pub enum Error {
         /// File name.
         file: String,
         /// The request, with its line if the file has lines.
+        element: String,
+        /// Whether a variable or a property has no value.
+        kind: ParameterKind,
+        /// Name of the variable or property.
+        name: String,
+    },
+    /// A text of the file contains a variable without a value.
+    #[error("{file}: {element}: {kind} `{name}` has no value")]
+    Unresolved {
+        /// File name.
+        file: String,
+        /// The place in the file.
         element: String,
         /// Whether a variable or a property has no value.
         kind: ParameterKind,
@@ -115,8 +131,10 @@ pub struct ImportOptions<'g> {
     pub variables: Option<&'g BTreeMap<String, String>>,
     /// Values of `JMeter` properties.
     pub properties: Option<&'g BTreeMap<String, String>>,
-    /// Upper bound of pauses in a recording; longer pauses are shortened to it.
+    /// Upper bound of pauses in a recording; longer pauses are shortened to this time.
     pub max_pause: Option<Nanos>,
+    /// Hosts of a recording that get requests, with their subdomains; empty for the hosts of the site of its first page.
+    pub hosts: &'g [String],
     /// Reads a file that the plan includes; `None` if no other file may be read.
     pub read_include: Option<&'g IncludeReader<'g>>,
 }
@@ -137,8 +155,10 @@ impl<'g> ImportOptions<'g> {
 impl Error {
     /// Makes the message readable in one line, because messages quote arbitrary file content, and limits the length.
     fn into_one_line(mut self) -> Self {
-        let (Self::Line { message, .. } | Self::File { message, .. } | Self::UnresolvedHost { element: message, .. }) =
-            &mut self;
+        let (Self::Line { message, .. }
+        | Self::File { message, .. }
+        | Self::UnresolvedHost { element: message, .. }
+        | Self::Unresolved { element: message, .. }) = &mut self;
         let line = message.replace(['\r', '\n', '\t'], " ");
         let line = visible(&line);
         *message = if line.len() > 500 { line.chars().take(400).collect() } else { line.into_owned() };
@@ -153,7 +173,7 @@ pub enum Format {
     Jmx,
     /// Browser recording (HTTP Archive, .har).
     Har,
-    /// `OpenAPI` 3 description, JSON or YAML.
+    /// `OpenAPI` 3 or Swagger 2.0 description, JSON or YAML.
     Openapi,
     /// Postman collection.
     Postman,
@@ -165,9 +185,13 @@ pub enum Format {
     Artillery,
     /// Options of a k6 script, JSON.
     K6,
+    /// Statistics history of Locust, CSV.
+    Locust,
+    /// A list of URLs for siege or vegeta.
+    Urls,
 }
 
-const SUPPORTED_FORMATS: &str = "a JMeter test plan (.jmx), a browser recording (HAR), an OpenAPI 3 description, a Postman collection, curl commands, a pgbench script or command, an Artillery script, or the options of a k6 script";
+const SUPPORTED_FORMATS: &str = "a JMeter test plan (.jmx), a browser recording (HAR), an OpenAPI 3 or Swagger 2.0 description, a Postman collection, curl commands, a pgbench script or command, an Artillery script, the options of a k6 script, a statistics history of Locust, or a list of URLs (siege, vegeta)";
 
 /// Reads the plans in `text`, the content of `file`: one plan for each thread group. Without [`ImportOptions::format`]
 /// the format is detected from the content; the file name does not matter.
@@ -191,8 +215,17 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
         Some(Format::Jmx) => return jmx::read(text, file, options),
         Some(Format::Curl) => return curl::read(text, file, options).map(one),
         Some(Format::Pgbench) => return pgbench::read(text, file, options).map(one),
+        Some(Format::Locust) => return locust::read(text, file, options).map(one),
+        Some(Format::Urls) => return url_list::read(text, file, options).map(one),
         Some(_) => {}
-        None if first == '<' => return jmx::read(text, file, options),
+        None if first == '<' => {
+            return match unsupported::tsung_hint(text) {
+                Some(hint) => Err(refused(hint)),
+                None => jmx::read(text, file, options),
+            };
+        }
+        None if locust::looks_like(text) => return locust::read(text, file, options).map(one),
+        None if url_list::looks_like(text) => return url_list::read(text, file, options).map(one),
         None if !['{', '['].contains(&first) => {
             // An OpenAPI description may quote curl commands and scripts of other tools, and a script may contain a
             // description.
@@ -217,17 +250,25 @@ fn read_plans(text: &str, file: &str, options: &ImportOptions) -> Result<Vec<Pla
     }
     let data = if ['{', '['].contains(&first) { data::json(text, file)? } else { data::yaml(text, file)? };
     let format = options.format.map_or_else(|| detect_format(&data).map_err(refused), Ok)?;
+    let data = if format == Format::Openapi && data.get("swagger").is() { swagger::to_openapi(&data) } else { data };
     let plan = match format {
         Format::Har => har::read(&data, file, options),
         Format::Postman => postman::read(&data, file, options),
         Format::Artillery => artillery::read(&data, file, options),
         Format::K6 => return k6::read(&data, file, options),
-        Format::Openapi | Format::Jmx | Format::Curl | Format::Pgbench => openapi::read(&data, file, options),
+        Format::Openapi | Format::Jmx | Format::Curl | Format::Pgbench | Format::Locust | Format::Urls => {
+            openapi::read(&data, file, options)
+        }
     };
     plan.map(one)
 }
 
-/// The format of `data`, or a message that says what `data` is instead.
+/// Whether `text`, the begin of a file, has the header of a statistics history of Locust. Other CSV files are results.
+pub fn is_locust_history(text: &str) -> bool {
+    locust::looks_like(text.trim_start_matches('\u{feff}'))
+}
+
+/// The format of `data`, or a message about the kind of file that it is.
 fn detect_format(data: &Data) -> Result<Format, String> {
     let schema = data.at(&["info", "schema"]).text();
     if data.at(&["log", "entries"]).is() {
@@ -242,10 +283,10 @@ fn detect_format(data: &Data) -> Result<Format, String> {
             version => Err(format!("is OpenAPI {version}; only versions 3.0 to 3.2 are supported")),
         }
     } else if data.get("swagger").is() {
-        let version = data.get("swagger").plain();
-        Err(format!(
-            "is Swagger {version}; convert it to OpenAPI 3 (for example: npx swagger2openapi FILE) and import the result"
-        ))
+        match data.get("swagger").plain() {
+            version if ["2", "2.0"].contains(&version.as_str()) => Ok(Format::Openapi),
+            version => Err(format!("is Swagger {version}; only version 2.0 and OpenAPI 3.0 to 3.2 are supported")),
+        }
     } else if schema.contains("/collection/v2") || data.at(&["info", "_postman_id"]).is() && data.get("item").is() {
         Ok(Format::Postman)
     } else if data.get("collection").get("item").is() {

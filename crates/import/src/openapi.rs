@@ -2,33 +2,33 @@
 //!
 //! The result is a sketch: a description contains neither the order and frequency of requests nor their data.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+mod combination;
+mod example;
+mod pattern;
+mod references;
+mod validation;
 
 use offered_workload::script::{Auth, Body, Check, Test};
 
-use crate::address::{MissingValue, Server, default_target, encode_path, form_encode, is_valid_header};
+use crate::address::{
+    MissingValue, Server, add_parameter, default_target, encode_path, encode_segment, header_left_out, is_valid_header,
+};
 use crate::body;
-use crate::data::{self, Data, NOTHING};
+use crate::data::{self, Data};
 use crate::note::Note;
 use crate::plan::{Plan, Request, ValueSource, Variable};
-use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Visit};
+use crate::request_list::{DefaultArrivals, PlannedRequest, RequestList, Targets, Visit};
 use crate::text::{self, Text};
 use crate::{Error, ImportOptions};
+use example::Examples;
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 /// Maximum number of operations.
 const MAX_OPERATIONS: usize = 2_000;
 /// Maximum number of examples of an operation.
 const MAX_EXAMPLES: usize = 10;
-/// Maximum length of a chain of references.
-const MAX_REFERENCE_HOPS: usize = 16;
-/// Maximum number of different references.
-const MAX_REFERENCES: usize = 5_000;
-/// Maximum depth of generated examples.
-const MAX_DEPTH: usize = 8;
-/// Maximum number of values in all generated examples.
-const MAX_VALUES: usize = 200_000;
+/// Maximum number of names in a note.
+const MAX_NAMES: usize = 8;
 
 /// Whether `text`, which is not JSON, contains a line with the top-level key `openapi` or `swagger`.
 pub(crate) fn looks_like(text: &str) -> bool {
@@ -62,9 +62,7 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -
     let mut reader = Reader {
         api,
         options: *options,
-        references: RefCell::default(),
-        example_values_left: MAX_VALUES,
-        open_schemas: Vec::new(),
+        examples: Examples::new(api),
         variables: Vec::new(),
         requests: Vec::new(),
         visits: Vec::new(),
@@ -102,12 +100,7 @@ pub(crate) fn read<'d>(api: &'d Data, file: &str, options: &ImportOptions<'d>) -
 struct Reader<'d> {
     api: &'d Data,
     options: ImportOptions<'d>,
-    /// Resolved references.
-    references: RefCell<HashMap<&'d str, &'d Data>>,
-    /// Number of values that may still be generated.
-    example_values_left: usize,
-    /// Schemas whose examples are being generated, to detect recursion.
-    open_schemas: Vec<&'d Data>,
+    examples: Examples<'d>,
     variables: Vec<Variable>,
     requests: Vec<PlannedRequest>,
     visits: Vec<Visit>,
@@ -119,31 +112,9 @@ impl<'d> Reader<'d> {
         self.notes.push(Note { line: 0, element: element.to_owned(), message: message.into() });
     }
 
-    /// Resolves references within the file; [`NOTHING`] if the target is in another file or the references are
-    /// circular.
-    fn follow(&self, mut data: &'d Data) -> &'d Data {
-        for _ in 0..MAX_REFERENCE_HOPS {
-            let reference = data.get("$ref").text();
-            if reference.is_empty() {
-                return data;
-            }
-            let known = self.references.borrow().get(reference).copied();
-            data = match known {
-                Some(found) => found,
-                None => {
-                    let mut found = self.references.borrow_mut();
-                    if found.len() == MAX_REFERENCES {
-                        return &NOTHING;
-                    }
-                    let target = reference.strip_prefix("#/").map_or(&NOTHING, |way| {
-                        way.split('/').fold(self.api, |data, key| data.get(&key.replace("~1", "/").replace("~0", "~")))
-                    });
-                    found.insert(reference, target);
-                    target
-                }
-            };
-        }
-        &NOTHING
+    /// What `data` refers to, or `data` itself; `Null` if the target is in another file.
+    fn follow(&self, data: &'d Data) -> &'d Data {
+        self.examples.references.follow(data)
     }
 
     fn operation(&mut self, path: &str, method: &str, item: &'d Data, operation: &'d Data) {
@@ -197,7 +168,8 @@ impl<'d> Reader<'d> {
     /// The server and the common prefix of all paths.
     fn server(&mut self, server: Option<&'d Data>, element: &str) -> (Server, String) {
         let Some(server) = server else { return (Server::default(), String::new()) };
-        let mut url = server.get("url").text().to_owned();
+        // `{{name}}` is Postman's spelling.
+        let mut url = server.get("url").text().replace("{{", "{").replace("}}", "}");
         for (name, variable) in server.get("variables").entries().iter().take(100) {
             let default = variable.get("default").plain();
             url = url.replace(&format!("{{{name}}}"), self.options.variable(name).unwrap_or(&default));
@@ -232,7 +204,7 @@ impl<'d> Reader<'d> {
             let parameter = given.iter().find(|p| p.get("in").text() == "path" && p.get("name").text() == name);
             let value = parameter.map(|parameter| self.value(parameter));
             let (value, made) = value.unwrap_or_else(|| (Data::Text(name.to_owned()), true));
-            let variable = self.variable(name, form_encode(&value.plain()).replace('+', "%20"));
+            let variable = self.variable(name, encode_segment(&value.plain()));
             if made {
                 self.note(
                     element,
@@ -294,8 +266,7 @@ impl<'d> Reader<'d> {
                         value => vec![value],
                     };
                     for value in values {
-                        request.path.push_str(if request.path.literal_contains(|c| c == '?') { "&" } else { "?" });
-                        request.path.push_str(&format!("{}={}", form_encode(name), form_encode(&value.plain())));
+                        add_parameter(&mut request.path, name, &Text::from(value.plain()));
                     }
                 }
                 "header" => {
@@ -303,10 +274,7 @@ impl<'d> Reader<'d> {
                     if !["accept", "content-type", "authorization"].contains(&name.to_ascii_lowercase().as_str())
                         && !request.add_header(name, text)
                     {
-                        self.note(
-                            element,
-                            format!("the header `{name}` is set by the generator itself or is not valid; left out"),
-                        );
+                        self.note(element, header_left_out(name));
                     }
                 }
                 "cookie" => cookies.push(format!("{name}={}", value.plain())),
@@ -332,7 +300,7 @@ impl<'d> Reader<'d> {
         if let Some(example) = own.into_iter().chain(schema.get("examples").list().first()).find(|data| data.is()) {
             return (example.clone(), false);
         }
-        (self.example(schema, MAX_DEPTH), schema.get("enum").list().is_empty())
+        (self.examples.of(schema), schema.get("enum").list().is_empty())
     }
 
     /// The examples of a body: name, media type if a header is needed, and body.
@@ -342,10 +310,15 @@ impl<'d> Reader<'d> {
         let found = content.iter().find(|(kind, _)| json(kind)).or_else(|| content.first());
         let Some((kind, media)) = found else { return Vec::new() };
         if content.len() > 1 {
-            let others: Vec<&str> =
-                content.iter().filter(|(other, _)| other != kind).map(|(other, _)| other.as_str()).take(8).collect();
+            let others: Vec<&str> = content
+                .iter()
+                .filter(|(other, _)| other != kind)
+                .map(|(other, _)| other.as_str())
+                .take(MAX_NAMES)
+                .collect();
             self.note(element, format!("sends {kind}; other media types: {}", others.join(", ")));
         }
+        let schema = media.get("schema");
         let mut examples: Vec<(String, Data)> = Vec::new();
         for (name, example) in media.get("examples").entries() {
             let example = self.follow(example);
@@ -362,14 +335,9 @@ impl<'d> Reader<'d> {
             examples[0].0.clear();
         }
         if examples.is_empty() {
-            let schema = self.follow(media.get("schema"));
-            let own = [media.get("example"), schema.get("example"), schema.get("default")];
-            let example = match own.into_iter().find(|data| data.is()) {
-                Some(example) => example.clone(),
-                None => {
-                    self.note(element, "the body has no example; one was generated from its schema");
-                    self.example(schema, MAX_DEPTH)
-                }
+            let example = match media.get("example") {
+                Data::Null => self.example(schema, element),
+                example => example.clone(),
             };
             examples.push((String::new(), example));
         }
@@ -393,6 +361,12 @@ impl<'d> Reader<'d> {
                 }
                 let text = match &example {
                     Data::Text(text) if !json(kind) => text.clone(),
+                    // Some write an object as the text of its JSON.
+                    Data::Text(text)
+                        if self.follow(schema).get("type").text() != "string" && data::json(text, "").is_ok() =>
+                    {
+                        text.clone()
+                    }
                     example => example.json(),
                 };
                 (name, said.clone(), body::text(&Text::from(text)))
@@ -400,99 +374,51 @@ impl<'d> Reader<'d> {
             .collect()
     }
 
-    /// Generates a value that roughly satisfies `schema`.
-    fn example(&mut self, schema: &'d Data, depth: usize) -> Data {
-        let schema = self.follow(schema);
-        if depth == 0
-            || self.example_values_left == 0
-            || self.open_schemas.iter().any(|outer| std::ptr::eq(*outer, schema))
-        {
-            return Data::Null;
+    /// A body for `schema`: its example if it is valid, or else a generated one, noted.
+    fn example(&mut self, schema: &'d Data, element: &str) -> Data {
+        self.examples.take_unsupported_pattern();
+        let mut value = self.examples.of(schema);
+        let empty = Data::Map(Vec::new());
+        let valid = |value: &Data| self.examples.check(value, &[schema]).is_ok();
+        if value == Data::Null && (valid(&empty) || !valid(&value)) {
+            value = empty;
         }
-        self.example_values_left -= 1;
-        self.open_schemas.push(schema);
-        let made = self.new_example(schema, depth);
-        self.open_schemas.pop();
-        made
-    }
-
-    fn new_example(&mut self, schema: &'d Data, depth: usize) -> Data {
-        let own = [schema.get("example"), schema.get("default"), schema.get("const")];
-        let lists = [schema.get("examples"), schema.get("enum")].map(|list| list.list().first());
-        if let Some(own) = own.into_iter().chain(lists.into_iter().flatten()).find(|data| data.is()) {
-            return own.clone();
+        let fault = self.examples.check(&value, &[schema]).err();
+        let left_out = std::mem::take(&mut self.examples.left_out);
+        let own = [self.follow(schema).get("example"), self.follow(schema).get("default")];
+        let own = own.into_iter().find(|example| example.is());
+        let is_value = |own: &Data| *own == value || data::json(own.text(), "").is_ok_and(|own| own == value);
+        match (own, &fault) {
+            (Some(own), None) if is_value(own) => {}
+            (Some(_), None) => {
+                self.note(element, "the example of the body does not fit its schema; a valid body was generated");
+            }
+            (None, None) => self.note(element, "the body has no example; one was generated from its schema"),
+            (_, Some(fault)) => self.note(
+                element,
+                format!(
+                    "no valid body was found for its schema, which may have no valid value: {fault}; edit the body"
+                ),
+            ),
         }
-        for choice in ["oneOf", "anyOf"] {
-            if let Some(first) = schema.get(choice).list().first() {
-                return self.example(first, depth - 1);
-            }
+        if fault.is_none() && !left_out.is_empty() {
+            let names: Vec<String> = left_out.iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+            self.note(
+                element,
+                format!(
+                    "no valid body was found with these optional properties, which are left out: {}",
+                    names.join(", ")
+                ),
+            );
         }
-        if let all @ [_, ..] = schema.get("allOf").list() {
-            let mut whole: Vec<(String, Data)> = Vec::new();
-            for part in all.iter().take(100) {
-                match self.example(part, depth - 1) {
-                    Data::Map(entries) => {
-                        for (name, value) in entries {
-                            if !whole.iter().any(|(other, _)| *other == name) {
-                                whole.push((name, value));
-                            }
-                        }
-                    }
-                    Data::Null => {}
-                    other => return other,
-                }
-            }
-            whole.extend(self.properties(schema, depth));
-            return Data::Map(whole);
+        if let Some(pattern) = self.examples.take_unsupported_pattern() {
+            let pattern: String = pattern.chars().take(100).collect();
+            self.note(
+                element,
+                format!("a value may not match the pattern `{pattern}`, which is not supported; edit the body"),
+            );
         }
-        let text = |text: &str| Data::Text(text.to_owned());
-        let kinds = schema.get("type");
-        let kind = kinds.list().iter().map(Data::text).find(|kind| *kind != "null").unwrap_or(kinds.text());
-        match kind {
-            "string" => match schema.get("format").text() {
-                "date" => text("2026-01-01"),
-                "date-time" => text("2026-01-01T00:00:00Z"),
-                "time" => text("00:00:00Z"),
-                "uuid" => text("00000000-0000-4000-8000-000000000000"),
-                "email" => text("user@example.com"),
-                "uri" | "url" => text("http://example.com/"),
-                "ipv4" => text("192.0.2.1"),
-                "ipv6" => text("2001:db8::1"),
-                "byte" => text("dGV4dA=="),
-                _ => {
-                    let least = schema.get("minLength").number().unwrap_or(0.0).clamp(0.0, 10_000.0) as usize;
-                    Data::Text("text".repeat(least.div_ceil(4).max(1)))
-                }
-            },
-            "integer" | "number" => {
-                let number =
-                    schema.get("minimum").number().or_else(|| schema.get("exclusiveMinimum").number().map(|n| n + 1.0));
-                Data::Number(number.map_or_else(|| "1".to_owned(), |number| number.to_string()))
-            }
-            "boolean" => Data::Bool(true),
-            "array" => Data::List(vec![self.example(schema.get("items"), depth - 1)]),
-            "object" | "" if schema.get("properties").is() || kind == "object" => {
-                Data::Map(self.properties(schema, depth))
-            }
-            _ => Data::Null,
-        }
-    }
-
-    fn properties(&mut self, schema: &'d Data, depth: usize) -> Vec<(String, Data)> {
-        let mut made = Vec::new();
-        for (name, property) in schema.get("properties").entries() {
-            let property = self.follow(property);
-            if property.get("readOnly").yes() || self.example_values_left == 0 {
-                continue;
-            }
-            // Recursive schemas end here.
-            match self.example(property, depth - 1) {
-                Data::Null => {}
-                Data::List(values) if values == [Data::Null] => made.push((name.clone(), Data::List(Vec::new()))),
-                value => made.push((name.clone(), value)),
-            }
-        }
-        made
+        value
     }
 
     /// A check for the described success statuses.
@@ -543,11 +469,7 @@ impl<'d> Reader<'d> {
                     let (key, place) = (scheme.get("name").text(), scheme.get("in").text());
                     let value = secret(self, key);
                     match place {
-                        "query" => {
-                            request.path.push_str(if request.path.literal_contains(|c| c == '?') { "&" } else { "?" });
-                            request.path.push_str(&format!("{}=", form_encode(key)));
-                            request.path.push(&value);
-                        }
+                        "query" => add_parameter(&mut request.path, key, &value),
                         "cookie" => {
                             let mut cookie = Text::from(format!("{key}="));
                             cookie.push(&value);
@@ -566,9 +488,9 @@ impl<'d> Reader<'d> {
     fn into_request_list(self) -> RequestList {
         RequestList {
             origin: "an OpenAPI description",
-            remark: "A sketch: an OpenAPI description contains neither the order and frequency of requests nor their data.",
+            remark: "A draft: an OpenAPI description contains neither the order and frequency of requests nor their data.",
             requests: self.requests,
-            preferred_server: None,
+            targets: Targets::One(None),
             visits: self.visits,
             keep_flows: true,
             target: default_target(),

@@ -24,6 +24,7 @@ use offered_workload::{Address, Login, Target, Url};
 use crate::delay::Delay;
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Step};
+use crate::text::file_name;
 use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions, ParameterKind, shell};
 use expression::{Expression, Value};
@@ -85,7 +86,8 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Pl
     Reader { file, options, notes: Vec::new() }.read(text)
 }
 
-/// The flows of `paths`. Paths of one request without waits need none: their weights are those of the requests.
+/// The flows of `paths`. If all paths consist of one request without waits, there are no flows, and the requests have
+/// the weights of their paths.
 fn flows(paths: &[WeightedPath], requests: &mut Requests, usual: &Delay, is_closed: bool) -> Vec<Flow> {
     if paths.iter().all(|(.., path)| path.steps.len() == 1 && path.steps[0].1.is_zero()) {
         for (_, weight, path) in paths {
@@ -176,7 +178,8 @@ impl Reader<'_> {
         })
     }
 
-    /// The options of the command in `text`, or of a run of `text` as a script; with at least one script.
+    /// The options of the command in `text`, or, if `text` is a script, the options that run it. They contain at least
+    /// one script.
     fn run_options(&mut self, text: &str, is_command: bool) -> Result<Options, Error> {
         if !is_command {
             let script = Script { line: 1, name: self.file.to_owned(), is_built_in: false, weight: 1 };
@@ -190,7 +193,7 @@ impl Reader<'_> {
         Ok(options)
     }
 
-    /// The paths that send statements, and their common wait before the first one. `counted`: whether paths without
+    /// The paths that send statements, and their common wait before the first one. `counted` is true if paths without
     /// statements would count as transactions.
     fn sending_paths(
         &self,
@@ -206,7 +209,7 @@ impl Reader<'_> {
         };
         if paths.iter().any(|(.., path)| !sends(path) && (counted || !path.initial_wait.is_zero())) {
             return fail(
-                "a path through a script sends no statement, which pgbench counts as a transaction or waits for; a workload cannot express that",
+                "a path through a script sends no statement; pgbench counts it as a transaction, or waits, which a workload cannot express",
             );
         }
         paths.retain(|(.., path)| sends(path));
@@ -265,7 +268,7 @@ impl Reader<'_> {
             let value = |name: &str| self.options.variable(name).map(str::to_owned);
             let options = Options::read(command, &value).map_err(|at| self.error_at(at))?;
             if options.initialize {
-                self.note(line, "pgbench -i", "creates tables and generates no load; run it first");
+                self.note(line, "pgbench -i", "creates tables and generates no load; run this command before the test");
             } else if let Some(first) = found.replace(options) {
                 let message = format!(
                     "a second pgbench command; a workload is translated from one command, and the first is in line {}",
@@ -335,7 +338,7 @@ impl Reader<'_> {
         if read.iter().any(|(script, ..)| script.is_built_in) {
             let message = match options.scale.is_some() {
                 true => {
-                    "for built-in scripts pgbench takes the scale from the rows of pgbench_branches; here from the option"
+                    "for built-in scripts pgbench takes the scale from the rows of pgbench_branches; here it is taken from the option"
                 }
                 false => {
                     "pgbench takes the scale from the rows of pgbench_branches; here it is 1 unless you set -s or -D scale=..."
@@ -375,7 +378,7 @@ impl Reader<'_> {
         }
         if options.database.as_ref().is_some_and(|name| name.contains('=')) {
             return Err(wrong(
-                "the connection is given as keyword/value pairs; write it as a URL: postgres://user@host/database"
+                "the connection is given as keyword/value pairs; write a URL instead: postgres://user@host/database"
                     .to_owned(),
             ));
         }
@@ -428,7 +431,7 @@ impl Reader<'_> {
             self.note(line, "", message);
         }
         if let Some(stateful) = requests.stateful.first().filter(|_| clients > 1 || options.rate.is_some()) {
-            let message = "changes the state of its connection, which a pgbench client has to itself; here connections are shared by all users";
+            let message = "changes the state of its connection; each pgbench client has its own connection, here connections are shared by all users";
             self.note(stateful.0, stateful.1.clone(), message);
         }
         for (line, element, message) in options.ignored.clone() {
@@ -483,6 +486,6 @@ fn steps(path: &PathRequests, usual: &Delay, requests: &Requests, again: bool) -
 
 /// File name without folder and extension.
 fn title(file: &str) -> String {
-    let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+    let name = file_name(file);
     name.strip_suffix(".sql").unwrap_or(name).to_owned()
 }

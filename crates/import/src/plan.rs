@@ -40,7 +40,7 @@ pub struct Plan {
     pub requests: Vec<Request>,
     /// Flows; empty if each request is chosen independently by weight.
     pub flows: Vec<Flow>,
-    /// What each user does once, before the flows.
+    /// The steps that each user makes once, before the flows.
     pub once: Option<Flow>,
     /// Introductory comment for the workload file.
     pub remark: Option<&'static str>,
@@ -48,7 +48,7 @@ pub struct Plan {
     pub thresholds: Vec<Threshold>,
     /// Start relative to the other plans of its file that run together.
     pub start: Nanos,
-    /// What was not translated, in file order.
+    /// Parts that were not translated, in file order.
     pub notes: Vec<Note>,
 }
 
@@ -75,11 +75,11 @@ pub enum Arrivals {
         visits: Option<u32>,
         /// Minimum interval between requests or visits of a user.
         pace: Option<Pace>,
-        /// Whether a user is a new or the same visitor after a visit.
+        /// Whether a user is a new visitor after a visit, or the same one.
         visitor: Visitor,
         /// Time over which users start one after another.
         ramp: Nanos,
-        /// The stages in which their number changes, instead of `ramp`; empty if it does not.
+        /// The stages in which the number of users changes, instead of `ramp`; empty if it is constant.
         stages: Vec<Stage>,
         /// Default distribution of think times. A user also thinks before the first request.
         think: Distribution,
@@ -100,7 +100,7 @@ pub enum Arrivals {
 pub enum RateProfile {
     /// Constant rate.
     Constant(f64),
-    /// Linear from the first to the second rate over a time, constant afterwards.
+    /// A rate that changes linearly from the first value to the second over a time, and is constant afterwards.
     Ramp(f64, f64, Nanos),
     /// Constant rates, each for its duration.
     Steps(Vec<(f64, Nanos)>),
@@ -115,7 +115,7 @@ pub struct Variable {
     pub name: String,
     /// Source of the value.
     pub value: ValueSource,
-    /// How often a new value is taken; ignored for constant sources.
+    /// The event at which a new value is taken (request, session, and so on); ignored for constant sources.
     pub per: Per,
 }
 
@@ -139,7 +139,7 @@ pub enum ValueSource {
         file: String,
         /// Column names; empty if the first row contains them.
         columns: Vec<String>,
-        /// In which order its rows are taken.
+        /// The order in which rows are taken.
         order: Order,
         /// How its lines are read.
         format: CsvFormat,
@@ -159,7 +159,7 @@ pub enum ValueSource {
 pub struct Request {
     /// Unique name.
     pub name: String,
-    /// Number of its target: 0 for `target`, then `more_targets`.
+    /// Number of its target: 0 for `target`, from 1 for `more_targets`.
     pub target: u16,
     /// HTTP method in lower case.
     pub method: String,
@@ -177,7 +177,7 @@ pub struct Request {
     pub extract: Vec<Extraction>,
     /// Checks of the response.
     pub check: Vec<Check>,
-    /// What the session does if the request fails.
+    /// The action of the session if the request fails.
     pub on_failure: OnFailure,
     /// Maximum number of consecutive redirects, if it differs from the target's.
     pub redirects: Option<u32>,
@@ -225,7 +225,7 @@ pub struct Block {
     pub last: usize,
     /// Maximum number of repetitions.
     pub repeat: u32,
-    /// The block is made only if this holds before its first step.
+    /// Condition of the block: it is executed only if this holds before its first step.
     pub only_if: Option<Condition>,
     /// The repetitions end as soon as this holds after its last step.
     pub until: Option<Condition>,
@@ -242,7 +242,7 @@ pub struct Step {
     pub repeat: u32,
     /// Think time after each request, if it differs from the default.
     pub think: Option<Distribution>,
-    /// The step is made only if this holds.
+    /// Condition of the step: it is executed only if this holds.
     pub only_if: Option<Condition>,
     /// The repetitions end as soon as this holds.
     pub until: Option<Condition>,

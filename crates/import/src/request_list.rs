@@ -9,10 +9,10 @@ use offered_schedule::arrivals::Process;
 use offered_workload::Target;
 
 use crate::Error;
-use crate::address::{Candidate, Server, TargetChoice, choose_targets, drop_conflicting_options};
+use crate::address::{Candidate, MAX_TARGETS, Server, TargetChoice, choose_targets, targets_at};
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable};
-use crate::text::Text;
+use crate::text::{Text, file_name};
 use crate::unique_name::unique_name;
 
 /// Maximum number of requests.
@@ -27,6 +27,13 @@ pub(crate) struct PlannedRequest {
     pub(crate) element: String,
     pub(crate) server: Server,
     pub(crate) request: Request,
+}
+
+impl PlannedRequest {
+    /// The request for the choice of the target.
+    pub(crate) fn candidate(&self) -> Candidate<'_> {
+        Candidate { server: &self.server, line: self.line, element: &self.element, times: 1 }
+    }
 }
 
 /// A visit: request indices, each with its think time if that differs from the default.
@@ -64,13 +71,20 @@ impl DefaultArrivals {
     }
 }
 
+/// Which servers become targets.
+pub(crate) enum Targets {
+    /// One: the given server, or else the one with most requests. Servers of others may be among the rest.
+    One(Option<Server>),
+    /// The servers of all requests, the given one first, and further ones, to which objects or redirects lead.
+    All { first: Option<Server>, further: Vec<Server> },
+}
+
 /// The content of a file, from which a plan is built.
 pub(crate) struct RequestList {
     pub(crate) origin: &'static str,
     pub(crate) remark: &'static str,
     pub(crate) requests: Vec<PlannedRequest>,
-    /// Preferred target, if known.
-    pub(crate) preferred_server: Option<Server>,
+    pub(crate) targets: Targets,
     pub(crate) visits: Vec<Visit>,
     /// Whether visits stay flows even if each is a single request.
     pub(crate) keep_flows: bool,
@@ -101,29 +115,28 @@ impl RequestList {
                 "get".clone_into(method);
             }
         }
-        let candidates = self.requests.iter().map(|planned| Candidate {
-            server: &planned.server,
-            line: planned.line,
-            element: &planned.element,
-            times: 1,
-        });
-        // Servers of others may be among them (advertisements of a page), so only one is a target.
-        let TargetChoice { urls, target_of, notes } =
-            choose_targets(candidates, self.preferred_server.as_ref(), 1, file)?;
+        let (first, further, most) = match self.targets {
+            Targets::One(first) => (first, Vec::new(), 1),
+            Targets::All { first, further } => (first, further, MAX_TARGETS),
+        };
+        let further = further.iter().map(|server| Candidate { server, line: 0, element: "", times: 1 });
+        let candidates = self.requests.iter().map(PlannedRequest::candidate).chain(further);
+        let TargetChoice { urls, target_of, notes } = choose_targets(candidates, first.as_ref(), most, file)?;
         self.notes.extend(notes);
         let mut requests: Vec<Request> = Vec::new();
-        let names: Vec<Option<String>> = self
-            .requests
-            .iter()
-            .zip(&target_of)
-            .map(|(planned, target)| target.map(|_| find_or_add(&mut requests, &planned.request)))
-            .collect();
+        let mut names: Vec<Option<String>> = Vec::with_capacity(self.requests.len());
+        for (planned, target) in self.requests.iter_mut().zip(target_of) {
+            names.push(target.map(|target| {
+                planned.request.target = target;
+                find_or_add(&mut requests, &planned.request)
+            }));
+        }
         if requests.is_empty() {
             return Err(refused("no HTTP request found".to_owned()));
         }
         let shared = shared_headers(&mut requests);
         let shared = shared.iter().map(|(name, value)| (name.clone(), value.template())).collect();
-        let target = drop_conflicting_options(self.target.with_headers(shared).with_url(urls[0].clone()));
+        let (target, more_targets) = targets_at(&self.target.with_headers(shared), &urls);
         let visits: Vec<Visit> = self.visits.iter().filter_map(|visit| visit.retain_included(&names)).collect();
         let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.keep_flows;
         let mut flows: Vec<Flow> = Vec::new();
@@ -144,7 +157,7 @@ impl RequestList {
         }
         self.notes.sort_by_key(|note| note.line);
         Ok(Plan {
-            name: file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned(),
+            name: file_name(file).to_owned(),
             origin: self.origin.to_owned(),
             thresholds: Vec::new(),
             start: Nanos::ZERO,
@@ -154,7 +167,7 @@ impl RequestList {
             count: None,
             arrivals: self.arrivals_default.arrivals(),
             target,
-            more_targets: Vec::new(),
+            more_targets,
             variables: self.variables,
             requests,
             flows,
@@ -166,7 +179,7 @@ impl RequestList {
 }
 
 impl Visit {
-    /// The visit without excluded requests; `None` if no request is left.
+    /// The visit without excluded requests; `None` if no request remains.
     fn retain_included(&self, names: &[Option<String>]) -> Option<Self> {
         let steps: Vec<_> = self.steps.iter().filter(|(at, _)| names[*at].is_some()).cloned().collect();
         (!steps.is_empty()).then(|| Self { name: self.name.clone(), steps })

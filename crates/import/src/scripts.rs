@@ -110,7 +110,7 @@ impl Emulation {
     /// The workload `original` with these users and think times.
     ///
     /// # Errors
-    /// The ramp leaves nothing of the duration, or the workload is invalid otherwise.
+    /// The ramp is as long as the duration or longer, or the workload is invalid for another reason.
     pub fn workload(&self, original: &Workload, think: Distribution) -> Result<Workload, InvalidValue> {
         Workload::new(Draft {
             sessions: Sessions::Closed(Closed::new(self.users, think)?.with_ramp(self.ramp)),

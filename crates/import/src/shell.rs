@@ -1,6 +1,6 @@
 //! Splits shell commands into words, each with its line.
 //!
-//! The crate `shlex` (2.0.1) is not used because it does not support `$'...'`, in which browsers write bodies, treats
+//! The crate `shlex` (2.0.1) is not used because it does not support `$'...'` (in which browsers write bodies), treats
 //! the end of a line as a blank, and does not distinguish `$NAME` in double quotes from `$NAME` in single quotes.
 
 use crate::text::Text;
@@ -32,11 +32,33 @@ impl Word {
     }
 }
 
+/// What a command reads from standard input by a redirection.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Input {
+    /// The text of a here-document or a here-string.
+    Text(Text),
+    /// The content of a file.
+    File(String),
+}
+
 /// A command. `piped` if it reads the output of the preceding command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Command {
     pub(crate) words: Vec<Word>,
     pub(crate) piped: bool,
+    pub(crate) input: Option<Input>,
+}
+
+/// A here-document whose text begins on the next line.
+struct HereDocument {
+    /// Index of its command.
+    command: usize,
+    /// The line that ends it.
+    end: String,
+    /// Whether `$NAME` and backslashes in it are text.
+    is_literal: bool,
+    /// Whether tabs at the starts of its lines are removed.
+    strips_tabs: bool,
 }
 
 /// Splits `text` into commands.
@@ -77,11 +99,25 @@ struct Splitter<'t> {
     done: Vec<Command>,
     open: Command,
     word: Option<Word>,
+    here_documents: Vec<HereDocument>,
+    /// Whether the next word is a here-string.
+    is_here_string: bool,
+    /// Whether the text is that of a command substitution.
+    is_nested: bool,
 }
 
 impl<'t> Splitter<'t> {
     fn new(text: &'t str) -> Self {
-        Self { rest: text.chars().peekable(), line: 1, done: Vec::new(), open: Command::default(), word: None }
+        Self {
+            rest: text.chars().peekable(),
+            line: 1,
+            done: Vec::new(),
+            open: Command::default(),
+            word: None,
+            here_documents: Vec::new(),
+            is_here_string: false,
+            is_nested: false,
+        }
     }
 
     fn next_char(&mut self) -> Option<char> {
@@ -94,12 +130,19 @@ impl<'t> Splitter<'t> {
         while let Some(c) = self.next_char() {
             match c {
                 ' ' | '\t' | '\r' => self.end_word(),
-                '\n' | ';' => self.end_command(false),
+                '\n' => {
+                    self.end_command(false);
+                    for document in std::mem::take(&mut self.here_documents) {
+                        self.here_document(&document);
+                    }
+                }
+                ';' => self.end_command(false),
                 '&' | '|' => {
                     let double = self.rest.next_if_eq(&c).is_some();
                     self.end_command(c == '|' && !double);
                 }
-                '>' | '<' => self.redirection(),
+                '>' | '<' if self.rest.peek() == Some(&'(') => self.substitution(c),
+                '>' | '<' => self.redirection(c),
                 '#' if self.word.is_none() => while self.rest.next_if(|c| *c != '\n').is_some() {},
                 '\\' => match self.rest.next_if_eq(&'\r') {
                     Some(_) => {
@@ -132,7 +175,13 @@ impl<'t> Splitter<'t> {
     }
 
     fn end_word(&mut self) {
-        self.open.words.extend(self.word.take());
+        let Some(mut word) = self.word.take() else { return };
+        if std::mem::take(&mut self.is_here_string) {
+            word.text.push_str("\n");
+            self.open.input = Some(Input::Text(word.text));
+        } else {
+            self.open.words.push(word);
+        }
     }
 
     fn end_command(&mut self, pipe: bool) {
@@ -143,15 +192,75 @@ impl<'t> Splitter<'t> {
         }
     }
 
-    /// Skips redirections such as `> file` and `2> file`.
-    fn redirection(&mut self) {
-        if self.word.as_ref().is_some_and(|word| ["1", "2", "&"].contains(&word.as_literal())) {
+    /// Reads a redirection such as `> file`, `2> file`, `< file`, `<<< word` or `<<END`.
+    fn redirection(&mut self, sign: char) {
+        if self.word.as_ref().is_some_and(|word| ["0", "1", "2", "&"].contains(&word.as_literal())) {
             self.word = None;
         }
         self.end_word();
+        if sign == '<' && self.rest.next_if_eq(&'<').is_some() {
+            if self.rest.next_if_eq(&'<').is_some() {
+                self.is_here_string = true;
+                return;
+            }
+            let strips_tabs = self.rest.next_if_eq(&'-').is_some();
+            let (end, is_literal) = self.file_name();
+            self.here_documents.push(HereDocument { command: self.done.len(), end, is_literal, strips_tabs });
+            return;
+        }
         while self.rest.next_if(|c| ['>', '<', '&'].contains(c)).is_some() {}
+        let (file, _) = self.file_name();
+        if sign == '<' && !file.contains('$') {
+            self.open.input = Some(Input::File(file));
+        }
+    }
+
+    /// Reads the word after a redirection; returns it without its quotes, and whether it has any.
+    fn file_name(&mut self) -> (String, bool) {
         while self.rest.next_if(|c| [' ', '\t'].contains(c)).is_some() {}
-        while self.rest.next_if(|c| !c.is_whitespace() && !";|&".contains(*c)).is_some() {}
+        let (mut name, mut quote, mut quoted) = (String::new(), None, false);
+        while let Some(c) = self.rest.next_if(|c| *c != '\n' && (quote.is_some() || !" \t\r;|&<>)".contains(*c))) {
+            match (c, quote) {
+                ('\'' | '"', None) => quote = Some(c),
+                _ if quote == Some(c) => quote = None,
+                ('\\', None) => name.extend(self.rest.next_if(|c| *c != '\n')),
+                _ => name.push(c),
+            }
+            quoted |= ['\'', '"', '\\'].contains(&c);
+        }
+        (name, quoted)
+    }
+
+    /// Reads the lines of a here-document; without its last line it ends with the text, as in a shell.
+    fn here_document(&mut self, document: &HereDocument) {
+        let line = self.line;
+        self.word = Some(Word { text: Text::default(), line, is_substituted: false });
+        while self.rest.peek().is_some() {
+            while document.strips_tabs && self.rest.next_if_eq(&'\t').is_some() {}
+            let ahead = self.rest.clone().take_while(|c| *c != '\n');
+            if ahead.filter(|c| *c != '\r').eq(document.end.chars()) {
+                while self.next_char().is_some_and(|c| c != '\n') {}
+                break;
+            }
+            while let Some(c) = self.next_char() {
+                match c {
+                    '\r' if self.rest.peek() == Some(&'\n') => {}
+                    '$' if !document.is_literal => self.variable(),
+                    '\\' if !document.is_literal => match self.rest.next_if(|c| "$`\\\n".contains(*c)) {
+                        Some('\n') => self.line += 1,
+                        escaped => self.push(escaped.unwrap_or(c)),
+                    },
+                    c => self.push(c),
+                }
+                if c == '\n' {
+                    break;
+                }
+            }
+        }
+        let text = self.word.take().map(|word| word.text).unwrap_or_default();
+        if let Some(command) = self.done.get_mut(document.command) {
+            command.input = Some(Input::Text(text));
+        }
     }
 
     fn single_quoted(&mut self) -> Result<(), usize> {
@@ -249,20 +358,7 @@ impl<'t> Splitter<'t> {
     fn variable(&mut self) {
         let named = |c: &char| c.is_ascii_alphanumeric() || *c == '_';
         match self.rest.peek() {
-            Some('(') => {
-                self.next_char();
-                let mut depth = 1;
-                let mut said = String::from("$(");
-                while depth > 0
-                    && let Some(c) = self.next_char()
-                {
-                    depth += i32::from(c == '(') - i32::from(c == ')');
-                    said.push(c);
-                }
-                let word = self.word();
-                word.is_substituted = true;
-                word.text.push_str(&said);
-            }
+            Some('(') => self.substitution('$'),
             Some('{') => {
                 let inside: String = self.rest.clone().skip(1).take_while(|c| *c != '}').take(200).collect();
                 if !inside.is_empty()
@@ -288,6 +384,28 @@ impl<'t> Splitter<'t> {
         }
     }
 
+    /// Reads a command substitution, `$(...)`, or a process substitution, `<(...)`.
+    fn substitution(&mut self, sign: char) {
+        let mut depth = 0;
+        let mut said = String::from(sign);
+        while let Some(c) = self.next_char() {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            said.push(c);
+            if depth == 0 {
+                break;
+            }
+        }
+        let output = if self.is_nested { None } else { here_document_of(&said) };
+        let word = self.word();
+        match output {
+            Some(text) => word.text.push(&text),
+            None => {
+                word.is_substituted = true;
+                word.text.push_str(&said);
+            }
+        }
+    }
+
     /// Reads a command substitution in backquotes.
     fn backquoted(&mut self, end: char) -> Result<(), usize> {
         let from = self.line;
@@ -300,5 +418,20 @@ impl<'t> Splitter<'t> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// The output of `$(cat <<END ...)`; `None` for other commands.
+fn here_document_of(substitution: &str) -> Option<Text> {
+    let inside = substitution.strip_prefix("$(")?.strip_suffix(')')?;
+    if !inside.trim_start().starts_with("cat") {
+        return None;
+    }
+    let commands = Splitter { is_nested: true, ..Splitter::new(inside) }.split().ok()?;
+    match commands.as_slice() {
+        [Command { words, input: Some(Input::Text(text)), .. }] if words.len() == 1 => {
+            Some(text.clone().without_final_line_breaks())
+        }
+        _ => None,
     }
 }

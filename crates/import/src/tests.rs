@@ -17,9 +17,12 @@ mod formats;
 mod groups;
 mod hostile;
 mod k6;
+mod locust;
 mod pgbench;
+mod recordings;
 mod request_lists;
 mod samplers;
+mod schemas;
 mod semantics;
 mod table;
 mod values;
@@ -263,7 +266,7 @@ fn broken_hostile_and_empty_files_give_one_line_errors() {
     assert!(import_error("<html></html>").contains("root element is <html>"));
     assert!(import_error(&threads(1, 0, "")).contains("no enabled thread group with an HTTP request"));
     assert!(read("hello", "x", None).unwrap_err().to_string().contains("unknown file format"));
-    assert_eq!(read(" \n", "x", None).unwrap_err().to_string(), "x: is empty");
+    assert_eq!(read(" \n", "x", None).unwrap_err().to_string(), "x is empty");
     let endless = (0..12).fold(get("a", "") + &get("b", ""), |inner, _| {
         format!("<LoopController><intProp name=\"LoopController.loops\">9</intProp></LoopController><hashTree>{inner}</hashTree>")
     });

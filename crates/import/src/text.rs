@@ -72,6 +72,14 @@ impl Text {
         mapped
     }
 
+    /// The text without the line breaks at its end, as a shell substitutes the output of a command.
+    pub(crate) fn without_final_line_breaks(mut self) -> Self {
+        if let Some(Piece::Literal(last)) = self.0.last_mut() {
+            last.truncate(last.trim_end_matches('\n').len());
+        }
+        self
+    }
+
     /// Names of the variables, in order.
     pub(crate) fn variable_names(&self) -> impl Iterator<Item = &str> {
         self.0
@@ -216,6 +224,11 @@ pub(crate) fn variable_name(wanted: &str) -> String {
         _ if name.starts_with(|c: char| c.is_ascii_digit()) => format!("_{name}"),
         _ => name,
     }
+}
+
+/// The last part of a path of Unix or Windows.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Names that are taken once.
+//! Unique names.
 
 /// Returns `wanted`, or `wanted (2)`, `wanted (3)`, ... if it is `taken`. Avoids names that are reserved in workloads.
 pub(crate) fn unique_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {

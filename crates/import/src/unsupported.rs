@@ -16,7 +16,7 @@ const TOOLS: [Tool; 4] = [
     Tool {
         name: "Locust",
         marks: &[&["from locust import"], &["import locust"], &["from locust."]],
-        way: "record its requests as HAR through a proxy, and import that",
+        way: "record its requests as HAR through a proxy, or its users over time as `..._stats_history.csv`, and import that",
     },
     Tool {
         name: "Gatling",
@@ -29,6 +29,16 @@ const TOOLS: [Tool; 4] = [
         way: "write `config` and `scenarios` as YAML, which can be imported",
     },
 ];
+
+/// Returns a message if `text`, which is XML, is a configuration of Tsung.
+pub(crate) fn tsung_hint(text: &str) -> Option<String> {
+    let head = text.char_indices().nth(4_096).map_or(text, |(end, _)| &text[..end]);
+    let is_tsung = head.contains("<!DOCTYPE tsung") || head.contains("<tsung ") || head.contains("<tsung>");
+    is_tsung.then(|| {
+        "is a configuration of Tsung, which is not translated; write its arrival phases as `arrivals.partly_open.rate` in stages and each session as a [[flow]], or record the sessions as HAR through a proxy, and import that"
+            .to_owned()
+    })
+}
 
 /// What begins the header of the first file of a tar archive, and where.
 const TAR: (usize, &str) = (257, "ustar");

@@ -51,12 +51,12 @@ enum State {
     End,
 }
 
-/// What the decoder found at the front of the input.
+/// The piece that the decoder found at the front of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Data of the body, never empty.
     Data(&'a [u8]),
-    /// Nothing more: further input is needed.
+    /// The input ends here; more input is needed.
     More,
     /// The body is complete. The remaining input is not part of it.
     End,

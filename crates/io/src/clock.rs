@@ -25,8 +25,8 @@ impl Clock {
         Self { origin: time::Instant::now(), unix: unix_now() }
     }
 
-    /// A clock that starts when `wall` shows `unix` (since the Unix epoch), which may be in the future. Several
-    /// machines that get the same instant start together, as exactly as their wall clocks agree.
+    /// A clock that starts when `wall` shows `unix` (since the Unix epoch), which may be in the future. Machines with
+    /// the same `unix` start together, as precisely as their wall clocks agree.
     pub fn starting_at(wall: &WallClock, unix: Nanos) -> Self {
         Self { origin: wall.monotonic_at(unix), unix }
     }

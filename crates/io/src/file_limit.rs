@@ -8,12 +8,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Number of open files for which the kernel allocates a table at once, of half a megabyte.
 const PREALLOCATED: u64 = 65_536;
 
-/// Raises this process's soft limit on open files to its hard limit: the usual 1024 are fewer than the connections of
-/// one run. If that fails, opening a socket too many reports it.
+/// Raises this process's soft limit on open files to its hard limit, because a run may need more connections than the
+/// usual limit of 1024. If that fails, the first socket above the limit reports it.
 ///
-/// Also enlarges the file table of the process. Linux doubles the table when it is full. In a process with threads that
-/// waits until every processor has passed through the scheduler: 5 to 20 ms, during which the 65th, 257th or 513th
-/// socket of a sending thread is not opened. Call this before other threads exist, when it need not wait.
+/// Also enlarges the file table of the process. Linux doubles the table when it is full. In a process with several
+/// threads it waits until every processor has passed through the scheduler: 5 to 20 ms, during which the 65th, 257th or
+/// 513th socket of a sending thread is not opened. Call this before other threads exist: then Linux does not wait.
 pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

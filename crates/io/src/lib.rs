@@ -5,6 +5,7 @@
 
 pub mod chunked;
 mod clock;
+mod connect_time;
 mod file_limit;
 mod poller;
 mod priority;
@@ -14,6 +15,7 @@ mod timestamps;
 mod wall_clock;
 
 pub use clock::{Clock, thread_cpu_time};
+pub use connect_time::connect_time;
 pub use file_limit::raise_file_limit;
 pub use poller::{Poller, Ready, Waker};
 pub use priority::{GrantedPriority, Priorities, PriorityClass, RaisedPriority, Scheduling, SchedulingPolicy};

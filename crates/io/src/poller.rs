@@ -32,12 +32,12 @@ use crate::Clock;
 pub struct Ready {
     /// The token with which the socket was added.
     pub token: usize,
-    /// There is something to read, or the peer has closed.
+    /// The socket has data to read, or the peer has closed it.
     pub readable: bool,
     /// The socket accepts data, or an attempt to connect has ended.
     pub writable: bool,
-    /// The peer may have closed: read to the end, because it will not be reported again. If false, a read that did not
-    /// fill its buffer has taken everything.
+    /// The peer may have closed: read to the end, because this is not reported again. If false, a read that did not
+    /// fill its buffer has read all data.
     pub closed: bool,
 }
 
@@ -59,6 +59,10 @@ impl Waker {
 }
 
 impl Poller {
+    /// The maximum number of events of one wait. If a wait reports fewer than this number minus one, it has reported
+    /// all ready sockets.
+    pub const MAX_READY: usize = 256;
+
     /// A poller without sockets. Sets the timer slack of the current thread to the minimum, so that sleeps end in time.
     ///
     /// # Errors
@@ -90,12 +94,18 @@ impl Poller {
         self.0.add_system(&inner.0, token)
     }
 
-    /// Removes `source`. Must be called before it is closed.
+    /// Removes `source`. Call it before the source is closed.
     ///
     /// # Errors
     /// The source was not registered.
     pub fn remove(&self, source: impl AsFd) -> io::Result<()> {
         self.0.remove(source.as_fd())
+    }
+
+    /// Removes a source that the caller closes next, and that has no other descriptor. In Linux this does nothing,
+    /// because the kernel removes a source when it is closed.
+    pub fn remove_closing(&self, source: impl AsFd) {
+        self.0.remove_closing(source.as_fd());
     }
 
     /// Waits until a socket is ready, a [`Waker`] wakes, or `timeout` has passed (`None`: no timeout), and fills

@@ -1,4 +1,4 @@
-//! The scheduling priority of threads that must act on time, with a limit on the processor time that they take with it.
+//! The scheduling priority of threads that must act on time, with a limit on their processor time at this priority.
 //!
 //! A thread that waits for an instant competes with every other process of the machine when the instant comes. Linux
 //! offers three means: a real-time policy and a lower nice value, which need permission, and since 6.12 a short time
@@ -40,10 +40,10 @@ const PERIOD: Duration = Duration::from_millis(100);
 const PERIODS_LOWERED: u32 = 10;
 const MAX_DOUBLINGS: u32 = 5;
 
-/// How much a thread asks the operating system to prefer it.
+/// The scheduling priority that a thread requests from the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityClass {
-    /// As every other process.
+    /// The normal priority of processes.
     Normal,
     /// Nice -20 if it is permitted, and a short time slice.
     High,
@@ -67,11 +67,11 @@ impl PriorityClass {
 /// A scheduling policy of Linux; see sched(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulingPolicy {
-    /// `SCHED_OTHER`: fair, weighted by the nice value. Also stands for the scheduler of other systems.
+    /// `SCHED_OTHER`: fair, weighted by the nice value. Also used for the schedulers of other systems.
     Other,
     /// `SCHED_FIFO`.
     Fifo,
-    /// `SCHED_RR`: before all fair threads, in turns with others of the same priority.
+    /// `SCHED_RR`: takes precedence over all fair threads; threads of the same priority take turns.
     RoundRobin,
     /// `SCHED_BATCH`.
     Batch,
@@ -82,7 +82,7 @@ pub enum SchedulingPolicy {
 }
 
 impl SchedulingPolicy {
-    /// Its name in sched(7).
+    /// The name of the policy in sched(7).
     pub const fn name(self) -> &'static str {
         match self {
             Self::Other => "SCHED_OTHER",
@@ -94,7 +94,7 @@ impl SchedulingPolicy {
         }
     }
 
-    /// Whether threads of this policy run before all fair threads.
+    /// Whether threads of this policy take precedence over all fair threads.
     pub const fn is_realtime(self) -> bool {
         matches!(self, Self::Fifo | Self::RoundRobin | Self::Deadline)
     }
@@ -113,15 +113,15 @@ pub struct Scheduling {
     pub slice: Option<Nanos>,
 }
 
-/// What was granted to the raised threads.
+/// The priority that the system granted to the raised threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantedPriority {
     /// How the threads are scheduled.
     pub scheduling: Scheduling,
-    /// Why they were not given what they requested; `None` if they were, or if the process was started with a priority
-    /// of its own, which is kept.
+    /// Why the requested priority was refused. `None` if it was granted, or if the process already had a higher
+    /// priority, which it keeps.
     pub refused: Option<String>,
-    /// How long threads were without their priority because they used too much of a processor; the sum over all.
+    /// Time for which threads lost their priority because they used too much of a processor; the sum over all threads.
     pub lowered: Nanos,
 }
 
@@ -135,7 +135,7 @@ pub struct Priorities {
 #[derive(Default)]
 struct Raised {
     threads: Vec<RaisedThread>,
-    /// What was granted to the first thread; the others have the same rights.
+    /// The priority that was granted to the first thread; the other threads have the same rights.
     granted: Option<GrantedPriority>,
 }
 
@@ -184,8 +184,9 @@ impl Priorities {
         RaisedPriority { priorities: self, thread }
     }
 
-    /// Limits the processor time of the raised threads, until the sender of `stop` is gone. To be called on a thread of
-    /// its own, whose priority is raised above theirs, after all of them are raised. Returns at once if none is.
+    /// Limits the processor time of the raised threads, until the sender of `stop` is dropped. Call it on a separate
+    /// thread after all threads are raised; it raises the priority of the calling thread above theirs. Returns at once
+    /// if no thread is raised.
     pub fn supervise(&self, stop: &Receiver<()>) {
         if self.raised().threads.is_empty() {
             return;
@@ -227,7 +228,7 @@ impl Priorities {
         }
     }
 
-    /// What was granted; `None` before the first thread was raised.
+    /// The granted priority; `None` before the first thread was raised.
     pub fn granted(&self) -> Option<GrantedPriority> {
         self.raised().granted.clone()
     }
@@ -238,7 +239,7 @@ impl Priorities {
 }
 
 impl Drop for RaisedPriority<'_> {
-    /// The number of a thread that has ended may be given to another one, so the thread is forgotten before it ends.
+    /// Removes a thread before it ends, because the system may reuse its number for another thread.
     fn drop(&mut self) {
         let now = self.priorities.clock.now();
         let Raised { threads, granted } = &mut *self.priorities.raised();
@@ -252,12 +253,12 @@ impl Drop for RaisedPriority<'_> {
     }
 }
 
-/// Whether a thread that is scheduled so takes processor time from others, beyond a fair share.
+/// Whether a thread with this scheduling can take more than its fair share of processor time from others.
 fn is_preferred(scheduling: Scheduling) -> bool {
     scheduling.policy.is_realtime() || scheduling.nice < 0
 }
 
-/// Raises the priority of a thread. Returns what was granted, and how the thread is scheduled without its priority.
+/// Raises the priority of a thread. Returns the granted priority, and the scheduling of the thread before.
 fn raise(thread: ThreadId, class: PriorityClass) -> (GrantedPriority, Scheduling) {
     let granted = |scheduling, refused| GrantedPriority { scheduling, refused, lowered: Nanos::ZERO };
     let before = match system::get(thread) {
@@ -297,13 +298,13 @@ fn raise(thread: ThreadId, class: PriorityClass) -> (GrantedPriority, Scheduling
     (granted(scheduling, refused), scheduling)
 }
 
-/// Schedules a thread, and returns how it is scheduled then: older kernels ignore the time slice.
+/// Sets the scheduling of a thread. Returns the resulting scheduling, because older kernels ignore the time slice.
 fn apply(thread: ThreadId, scheduling: Scheduling) -> io::Result<Scheduling> {
     system::set(thread, scheduling)?;
     system::get(thread)
 }
 
-/// The reason of a refusal, with what permits it.
+/// The reason of a refusal, with the permission or limit that would allow the priority.
 fn permission(error: &io::Error, limit: &str) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => format!("not permitted (needs CAP_SYS_NICE or RLIMIT_{limit})"),
@@ -313,7 +314,7 @@ fn permission(error: &io::Error, limit: &str) -> String {
 
 /// Decides from the processor time of a thread whether it keeps its priority.
 struct Allowance {
-    /// The share of a processor that it may use with priority.
+    /// The share of a processor that the thread may use with priority.
     limit: f64,
     is_raised: bool,
     /// Number of periods that it remains without priority.
@@ -327,8 +328,8 @@ impl Allowance {
         Self { limit, is_raised: true, wait: 0, losses: 0 }
     }
 
-    /// Takes the share of a processor that was used in a period. Returns whether the thread is to be raised (`true`) or
-    /// lowered (`false`) now; `None` for no change.
+    /// Receives the share of a processor that the thread used in a period. Returns whether the thread is to be raised
+    /// (`true`) or lowered (`false`) now; `None` for no change.
     fn next(&mut self, share: f64) -> Option<bool> {
         if self.is_raised {
             if share <= self.limit {

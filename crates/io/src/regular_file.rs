@@ -13,7 +13,7 @@ const MAX_BYTES: u64 = 1 << 30;
 /// The file is not regular, or cannot be opened.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a regular file"));
     }
     File::open(path)
 }
@@ -26,7 +26,10 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let (file, mut content) = (open_regular(path)?, Vec::new());
     let size = file.metadata()?.len();
     if size > MAX_BYTES {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has {size} bytes, more than {MAX_BYTES}")));
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("the file has {size} bytes, more than {MAX_BYTES}"),
+        ));
     }
     content.reserve_exact(size as usize);
     // A file that grows while it is read is read up to the limit.
@@ -39,7 +42,7 @@ pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// See [`read_regular`]; it is not UTF-8.
 pub fn read_regular_text(path: &Path) -> io::Result<String> {
-    let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, "it is not a text (UTF-8)");
+    let invalid = |_| io::Error::new(io::ErrorKind::InvalidData, "the file is not UTF-8 text");
     String::from_utf8(read_regular(path)?).map_err(invalid)
 }
 
@@ -50,7 +53,7 @@ mod tests {
     #[test]
     fn devices_folders_and_sparse_giants_are_refused() {
         for path in ["/dev/zero", "/dev/null", "/"] {
-            assert_eq!(read_regular(Path::new(path)).unwrap_err().to_string(), "it is not a regular file", "{path}");
+            assert_eq!(read_regular(Path::new(path)).unwrap_err().to_string(), "this is not a regular file", "{path}");
         }
         let path = std::env::temp_dir().join(format!("offered-sparse-{}", std::process::id()));
         File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
@@ -58,7 +61,7 @@ mod tests {
         fs::write(&path, [0xff]).unwrap();
         let no_text = read_regular_text(&path).unwrap_err().to_string();
         fs::remove_file(&path).unwrap();
-        assert_eq!(refused, "it has 1073741825 bytes, more than 1073741824");
-        assert_eq!(no_text, "it is not a text (UTF-8)");
+        assert_eq!(refused, "the file has 1073741825 bytes, more than 1073741824");
+        assert_eq!(no_text, "the file is not UTF-8 text");
     }
 }

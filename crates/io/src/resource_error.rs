@@ -4,8 +4,8 @@ use std::io;
 
 use rustix::io::Errno;
 
-/// The text of an error of the system. If a limit of this process, its user or its container caused the error, the text names the limit: the
-/// system itself reports only *Resource temporarily unavailable* for too many threads.
+/// The text of an error of the system. If a limit of this process, its user or its container caused the error, the text
+/// names this limit. (The system reports only *Resource temporarily unavailable* for too many threads.)
 pub fn resource_error(error: &io::Error) -> String {
     let limit = match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::AGAIN) => "no more threads are allowed (raise `ulimit -u`, or the limit of the container)",

@@ -12,8 +12,8 @@ use rustix::io::Errno;
 #[derive(Default)]
 pub struct ReceiveTimestamps(system::ControlBuffer);
 
-/// Keeps timestamps enabled in the kernel, so that they do not begin late for the first socket and are not switched off
-/// and on again by short connections.
+/// Keeps timestamps enabled in the kernel. Without it, they would start too late for the first socket, and short
+/// connections would switch them off and on.
 pub struct TimestampsEnabled(#[allow(dead_code)] Option<OwnedFd>);
 
 impl ReceiveTimestamps {
@@ -28,8 +28,8 @@ impl ReceiveTimestamps {
     }
 
     /// Reads like `recv(2)`. Also returns the receive time of the last byte, since the Unix epoch by the wall clock;
-    /// `None` if the system gives none. Segments that arrive before they are read count as one, with the time of the
-    /// last.
+    /// `None` if the system gives none. If several segments arrive before they are read, the time is that of the last
+    /// one.
     ///
     /// # Errors
     /// Those of `recv(2)`.

@@ -34,7 +34,7 @@ impl WallClock {
         Self { origin, unix, boot_id: boot_id() }
     }
 
-    /// A clock that is ahead of this one, as on another machine. Its boot ID is unknown.
+    /// A clock that is ahead of this clock by a given time, as on another machine. Its boot ID is unknown.
     #[must_use]
     pub fn ahead_by(self, by: Nanos) -> Self {
         Self { unix: self.unix + by, boot_id: None, ..self }
@@ -69,7 +69,7 @@ fn boot_id() -> Option<u128> {
 pub struct KernelClockStatus {
     /// Whether the clock is synchronised (by NTP, PTP or the host of a virtual machine).
     pub synchronised: bool,
-    /// The maximum error, as estimated by the time service; it grows without one.
+    /// The maximum error, as estimated by the time service; without a time service it grows.
     pub error: Nanos,
 }
 

@@ -7,8 +7,8 @@
 //!
 //! [`PaperRule`] is reported as well: principle (vii) of Schroeder, Wierman and Harchol-Balter (2006), by which a
 //! partly-open system with at most five requests per session behaves like an open system, and with ten or more like a
-//! closed system. These cut-offs hold for a C2 up to 4. For a C2 of 49 the paper's cut-off is 20; between the two
-//! points it is interpolated linearly, and it is constant outside of them. The paper has no second cut-off for high C2; here it
+//! closed system. These cut-offs hold for a C2 up to 4. For a C2 of 49 the first cut-off of the paper is 20. Between 4
+//! and 49 it is interpolated linearly; outside it is constant. The paper has no second cut-off for a high C2; here it
 //! is twice the first, as 10 is twice 5.
 
 use offered_schedule::System;
@@ -21,11 +21,11 @@ pub const SIMILARITY_TOLERANCE: f64 = 0.1;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioEstimate {
-    /// The ratio.
+    /// The estimated ratio.
     pub value: f64,
-    /// Lower end of its interval.
+    /// Lower end of the 95 % confidence interval of `value`.
     pub low: f64,
-    /// Upper end of its interval.
+    /// Upper end of the 95 % confidence interval of `value`.
     pub high: f64,
 }
 
@@ -35,7 +35,7 @@ pub struct RatioEstimate {
 pub struct PaperRule {
     /// System model by the rule.
     pub model: System,
-    /// Requests per session up to which the rule gives open, and from which it gives closed.
+    /// The two cut-offs: up to the first number of requests per session the rule gives open, from the second on closed.
     pub cutoffs: (f64, f64),
     /// Result at other session timeouts.
     pub at_timeouts: Vec<RuleResult>,
@@ -66,8 +66,8 @@ impl PaperRule {
     }
 }
 
-/// The system model by the rule, for the mean number of requests per session and the C2 of service times (`None` counts
-/// as at most 4).
+/// The system model by the rule, for a mean number of requests per session and the squared coefficient of variation of
+/// service times (`None` counts as at most 4).
 pub fn model_by_rule(requests_per_session: f64, scv: Option<f64>) -> System {
     let cut = lower_cutoff(scv);
     if requests_per_session <= cut {
@@ -79,7 +79,7 @@ pub fn model_by_rule(requests_per_session: f64, scv: Option<f64>) -> System {
     }
 }
 
-/// The lower cut-off for a C2: 5 up to 4, 20 from 49 on, linear between.
+/// The first cut-off for a C2: 5 if it is at most 4, 20 if it is at least 49, linear in between.
 fn lower_cutoff(scv: Option<f64>) -> f64 {
     5.0 + 15.0 * ((scv.unwrap_or(0.0) - 4.0) / 45.0).clamp(0.0, 1.0)
 }
@@ -123,7 +123,7 @@ pub enum RecommendationReason {
     SingleRequests,
     /// The simpler model behaves like the partly-open model.
     SameResponses,
-    /// Neither simpler model is known to behave like the partly-open model.
+    /// The simulations do not show that a simpler model behaves like the partly-open model.
     OtherResponses,
     /// The models were not compared.
     NotCompared,

@@ -54,7 +54,7 @@ impl Curve {
         SHOWN.into_iter().map(|timeout| self.at(timeout)).collect()
     }
 
-    /// The knee in seconds: the shortest timeout in whole minutes from which on another minute merges fewer than one
+    /// The knee in seconds: the shortest timeout in whole minutes after which one more minute merges fewer than one
     /// session in two hundred. The derivative is taken between tau/sqrt(2) and tau*sqrt(2) (section 7 of the paper
     /// picks the point where the derivative levels off).
     pub fn knee(&self) -> u64 {

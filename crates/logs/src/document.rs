@@ -58,7 +58,7 @@ impl LogAnalyses {
 pub struct SiteAnalysis {
     /// The log, as on the command line.
     pub site: String,
-    /// Its analysis.
+    /// The analysis.
     pub analysis: LogAnalysis,
 }
 
@@ -116,9 +116,9 @@ pub struct ModelResponses {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResponseEstimate {
-    /// Mean.
+    /// Mean response time.
     pub mean: TimeEstimate,
-    /// 95th percentile.
+    /// 95th percentile of the response time.
     pub p95: TimeEstimate,
     /// Mean relative to the partly-open model.
     pub mean_ratio: RatioEstimate,
@@ -134,11 +134,11 @@ pub struct ResponseEstimate {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeEstimate {
-    /// The time.
+    /// The estimated time.
     pub value_s: f64,
-    /// Lower end of its interval.
+    /// Lower end of the 95 % confidence interval of `value_s`.
     pub low_s: f64,
-    /// Upper end of its interval.
+    /// Upper end of the 95 % confidence interval of `value_s`.
     pub high_s: f64,
     /// Whether a formula gives the time; then the interval is a point.
     pub exact: bool,

@@ -25,7 +25,8 @@ pub struct Figures {
     pub unreadable_lines: u64,
     /// Number of clients.
     pub clients: u64,
-    /// One in this number of clients was sampled. Above 1, counts of clients and sessions are scaled by it.
+    /// One in this number of clients was sampled. Above 1, counts of clients and sessions are multiplied by this
+    /// number.
     pub sampled_one_in: u64,
     /// Time of the first request, ISO 8601 in UTC.
     pub first_time: String,
@@ -49,11 +50,11 @@ pub struct Figures {
     pub session_starts: SessionStarts,
     /// Concurrent sessions.
     pub concurrency: Concurrency,
-    /// C2 of service times, measured from `scv_source`; `null` if unknown.
+    /// Squared coefficient of variation of the service times, measured from `scv_source`; `null` if unknown.
     pub scv: Option<f64>,
     /// Source of `scv`.
     pub scv_source: Option<ServiceSource>,
-    /// C2 of response sizes.
+    /// Squared coefficient of variation of the response sizes.
     pub bytes_scv: Option<f64>,
     /// Figures without page assets; `null` if assets are excluded anyway.
     pub pages_only: Option<PagesOnly>,
@@ -64,7 +65,7 @@ pub struct Figures {
 /// Results of a log analysis.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Figures.
+    /// The figures of the log: requests, sessions, gaps and think times.
     pub figures: Figures,
     /// Number of excluded lines, by filter.
     pub excluded: Vec<(Exclusion, u64)>,
@@ -149,7 +150,7 @@ pub struct PagesOnly {
     pub sessions: u64,
     /// Mean number of requests per session.
     pub requests_per_session: f64,
-    /// C2 of service times, from the same source as for the whole log.
+    /// Squared coefficient of variation of service times, from the same source as for the whole log.
     pub scv: Option<f64>,
 }
 

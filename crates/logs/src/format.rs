@@ -251,7 +251,7 @@ impl Format {
         }
     }
 
-    /// Whether reading may start at any line. Not if directives define how or when the following lines are to be read.
+    /// Whether reading may start at any line. False if directives define the format or the time of the following lines.
     pub fn is_splittable(&self) -> bool {
         !matches!(self, Self::W3c(_) | Self::Swf(_) | Self::WorldCup(_))
     }

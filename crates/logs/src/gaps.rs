@@ -1,12 +1,13 @@
-//! Gaps: the silences of clients, counted so that every whole second is an exact border.
+//! Gaps: the times between consecutive requests of a client, counted in cells so that every whole second is an exact
+//! border.
 //!
-//! A session ends after more than tau of silence, so the number of sessions at any tau is the number of clients plus
-//! the number of gaps longer than tau: one table of gaps holds the whole curve (Schroeder, Wierman and Harchol-Balter
-//! 2006, Figure 8).
+//! A session ends if no request follows within tau. So the number of sessions for any tau is the number of clients plus
+//! the number of gaps longer than tau, and one table of gaps contains the whole curve (Schroeder, Wierman and
+//! Harchol-Balter 2006, Figure 8).
 
 use crate::time::SECOND;
 
-/// The longest timeout the curve is given for, in seconds: three hours.
+/// The longest timeout of the curve, in seconds: three hours.
 pub const LONGEST: u64 = 10_800;
 
 const MILLI: i64 = 1_000_000;
@@ -23,7 +24,8 @@ const CELLS: usize = 1 + 2800 + (LONGEST as usize - 100);
 /// whole log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps {
-    /// Bin 0 holds gaps of zero, bin i the gaps above the previous border up to its own.
+    /// Cell 0 holds gaps of zero. Every other cell holds the gaps above the upper bound of the previous cell, up to its
+    /// own upper bound.
     cells: Vec<Cell>,
     beyond: u64,
 }
@@ -65,14 +67,14 @@ fn border(i: usize) -> i64 {
     below + (i - first) as i64 * width
 }
 
-/// Gaps of one cell, for fitting and for tables: how many, above `low` and up to `high` seconds, with mean `mean`.
+/// The gaps of one cell, above `low` and up to `high`, for fitting and for tables.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bin {
-    /// Seconds.
+    /// Lower edge of the cell (exclusive), in seconds.
     pub low: f64,
-    /// Seconds.
+    /// Upper edge of the cell (inclusive), in seconds.
     pub high: f64,
-    /// Seconds.
+    /// Mean of the gaps in the cell, in seconds.
     pub mean: f64,
     /// Number of gaps.
     pub count: u64,

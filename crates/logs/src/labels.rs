@@ -112,7 +112,7 @@ impl Labels {
         self.limit_if_full();
     }
 
-    /// Joins names only at twice the limit, so that it is rare.
+    /// Joins names only at twice the limit, so that joining is rare.
     fn limit_if_full(&mut self) {
         if self.counts.len() > 2 * self.most {
             self.limit();
@@ -191,8 +191,8 @@ fn joined(folder: &mut Vec<u8>, labels: Vec<(&[u8], Label)>, names: usize, count
 
 /// Upper bound of the number of labels before joining with the limit `names`.
 ///
-/// A joined folder counts as `names + 1` names with all their content, because it had at least that number. If it
-/// counted as one, the bound would decrease when a folder is joined, and the limit would depend on the order of labels.
+/// A joined folder counts as `names + 1` names with all their content, because it had at least this number. If it
+/// counted as one name, joining a folder would decrease the bound, and the limit would depend on the order of labels.
 fn label_bound(labels: Vec<&[u8]>, names: usize) -> usize {
     let (mut files, mut folders) = (HashSet::new(), HashMap::<&[u8], Vec<&[u8]>>::new());
     for name in labels {

@@ -9,7 +9,7 @@ use crate::sessions::Session;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionLengths {
-    /// Mean.
+    /// Mean number of requests per session.
     pub mean: f64,
     /// Median.
     pub p50: u64,

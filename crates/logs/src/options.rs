@@ -18,14 +18,14 @@ pub struct Options {
     pub max_clients: usize,
     /// Rules for labels; `None` if labels are not counted.
     pub labels: Option<crate::labels::LabelRules>,
-    /// Source of the C2 of service times.
+    /// Source of the squared coefficient of variation of service times.
     pub service_source: ServiceSource,
     /// Number of reader threads, at least 1.
     pub threads: usize,
 }
 
 offered_base::named! {
-    /// Source of the C2 of service times.
+    /// Source of the squared coefficient of variation of service times.
     #[derive(Default)]
     pub enum ServiceSource {
         /// Logged durations, including queueing (as in the paper).
@@ -85,13 +85,13 @@ mpg,mpeg,mp3,mp4,m4a,m4v,avi,mov,webm,ogg,oga,ogv,wav,au,swf,class";
 /// Reason why a line is excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exclusion {
-    /// Its status is not included.
+    /// The status is not included.
     Status = 0,
-    /// Its path does not match.
+    /// The path does not match.
     Path = 1,
-    /// It was sent by a robot.
+    /// A robot sent the request.
     Robot = 2,
-    /// It is a page asset.
+    /// The request is for a page asset.
     Asset = 3,
 }
 

@@ -183,7 +183,8 @@ impl Sessions {
         Self::new(other.timeout, other.max_clients)
     }
 
-    /// Adds the next hits. A hit before its client's latest one counts as simultaneous with it and as out of order.
+    /// Adds the next hits. A hit that is earlier than the latest hit of its client counts as out of order, and gets the
+    /// time of the latest hit.
     #[inline]
     pub fn add(&mut self, hits: &[Hit]) {
         // Look up all clients once without using the result: the memory accesses overlap instead of waiting for each

@@ -17,7 +17,8 @@ use crate::time::SECOND;
 pub struct SessionStarts {
     /// Mean rate per second.
     pub rate_per_s: f64,
-    /// CoV of the gaps, each relative to the mean of its block; 1 for Poisson arrivals. `null` with too few starts.
+    /// CoV of the gaps, where each gap is divided by the mean of its block; 1 for Poisson arrivals. `null` with too few
+    /// starts.
     pub cov: Option<f64>,
     /// Index of dispersion of counts for several windows, within blocks; 1 for Poisson arrivals.
     pub idc: Vec<Idc>,
@@ -51,8 +52,8 @@ const MIN_STARTS: usize = 20;
 const MAX_BLOCKS: u64 = 8784;
 
 impl SessionStarts {
-    /// Computes the statistics of sessions in order of their starts. `span` is the first and last time and `tick` the
-    /// timestamp resolution in nanoseconds; each session counts `one_in` times.
+    /// Computes the statistics of sessions in order of their starts. `span` has the first and the last time, `tick` is
+    /// the resolution of timestamps, both in nanoseconds; each session counts `one_in` times.
     pub fn of(sessions: &[Session], span: (i64, i64), tick: i64, one_in: u64) -> Self {
         let length = span.1.saturating_sub(span.0).max(SECOND) as u64;
         let seconds = length.div_ceil(SECOND as u64);
@@ -120,7 +121,7 @@ fn idc(instants: &[u64], block: u64, window_s: u64) -> Option<Idc> {
 pub struct Concurrency {
     /// Mean over the whole log.
     pub mean: f64,
-    /// Maximum.
+    /// Maximum over the whole log.
     pub peak: u64,
 }
 

@@ -48,8 +48,8 @@ impl<'a> Job<'a> {
             Ok(_) => Err(not_a_time),
             Err(_) => Err(not_a_number),
         };
-        let submit = time(fields[1], "its submit time is not a number", "its submit time is neither a time nor -1")?;
-        let run = time(fields[3], "its run time is not a number", "its run time is neither a time nor -1")?;
+        let submit = time(fields[1], "the submit time is not a number", "the submit time is neither a time nor -1")?;
+        let run = time(fields[3], "the run time is not a number", "the run time is neither a time nor -1")?;
         Ok(Some(Self { fields, submit, run }))
     }
 
@@ -82,9 +82,9 @@ mod tests {
         for (line, why) in [
             ("hello", "a job has 18 fields"),
             ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19", "a job has 18 fields"),
-            ("1 -7 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "its submit time is neither a time nor -1"),
-            ("1 2 3 soon 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "its run time is not a number"),
-            ("1 2 3 inf 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "its run time is neither a time nor -1"),
+            ("1 -7 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "the submit time is neither a time nor -1"),
+            ("1 2 3 soon 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "the run time is not a number"),
+            ("1 2 3 inf 5 6 7 8 9 10 11 12 13 14 15 16 17 18", "the run time is neither a time nor -1"),
         ] {
             assert_eq!(Job::parse(line), Err(why), "{line}");
         }

@@ -11,19 +11,19 @@ use crate::gaps::Bin;
 pub struct ThinkTimes {
     /// Number of think times.
     pub count: u64,
-    /// Seconds.
+    /// Mean think time, in seconds.
     pub mean_s: f64,
     /// Coefficient of variation.
     pub cov: f64,
-    /// Seconds.
+    /// Median, in seconds.
     pub p50_s: f64,
-    /// Seconds.
+    /// 90th percentile, in seconds.
     pub p90_s: f64,
-    /// Seconds.
+    /// 99th percentile, in seconds.
     pub p99_s: f64,
     /// Best-fitting distribution, in the syntax of workload files.
     pub distribution: Option<String>,
-    /// Maximum distance between its distribution function and that of the log.
+    /// Maximum difference between the fitted distribution function and that of the log.
     pub distribution_distance: Option<f64>,
     /// The fitted distribution.
     #[serde(skip)]
@@ -44,7 +44,7 @@ impl ThinkTimes {
         near && self.fit.as_ref().is_some_and(|law| (law.scv().sqrt() / self.cov - 1.0).abs() <= MAX_COV_DIFFERENCE)
     }
 
-    /// Fits the gaps in `bins`, with timestamps of `tick` seconds resolution; `None` without gaps.
+    /// Fits the gaps in `bins`, from timestamps with a resolution of `tick` seconds; `None` without gaps.
     pub fn of(bins: &[Bin], tick: f64) -> Option<Self> {
         let count: u64 = bins.iter().map(|bin| bin.count).sum();
         let total = |f: fn(f64) -> f64| bins.iter().map(|bin| f(bin.mean) * bin.count as f64).sum::<f64>();

@@ -169,7 +169,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Number of a new request: the next one, or that of its replacement.
+    /// Number of a new request: the next free number, or the number of the request that replaces it.
     fn new_request(&mut self, text: String, method: &[u8], target: &[u8]) -> Result<u32, Error> {
         let next = self.known.len();
         if next >= EXACT {

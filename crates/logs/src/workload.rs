@@ -29,12 +29,12 @@ impl Findings {
         let server = workload.server().map_or_else(String::new, |server| {
             let closed = match model {
                 System::Closed => {
-                    " and the think time of the users fits it: elsewhere their rate is users / (think + response time)"
+                    " and the think time of the users depends on this model: with another server the rate is users / (think + response time)"
                 }
                 System::Open | System::PartlyOpen => "",
             };
             format!(
-                "# [server] is the server at which `offered logs` compared the system models, not that of the site.\n\
+                "# [server] is the model with which `offered logs` compared the system models, not the site's server.\n\
                  # `simulate`, `plan solve` and a dry run use it{closed}.\n\
                  # Its discipline here: {}. Delete it if a report should not compare the site with it.\n",
                 server.discipline()
@@ -43,7 +43,7 @@ impl Findings {
         format!(
             "# Written by `offered logs`: {} requests in {} sessions, {} to {}, as {} system.\n\
              # The log does not contain the target: change target.url.\n\
-             {server}# The seed is one with which a dry run has the rate of the log.\n{workload}",
+             {server}# With this seed a dry run has the rate of the log.\n{workload}",
             self.figures.requests,
             self.figures.sessions,
             self.figures.first_time,
@@ -104,7 +104,7 @@ impl Findings {
         Schedule::new(Profile::counts(&counts, block)?, Process::Poisson, Batch::Single)
     }
 
-    /// Number of requests in each block, with those of a session spread evenly over its time.
+    /// Number of requests in each block. The requests of a session are spread evenly over its duration.
     fn requests_per_block(&self) -> Vec<f64> {
         let starts = &self.figures.session_starts;
         let block = (starts.block_s as i64 * SECOND) as f64;
@@ -141,7 +141,7 @@ impl Findings {
         Length::empirical(values.iter().map(|length| u32::try_from(*length).unwrap_or(u32::MAX)).collect())
     }
 
-    /// Distribution of think times: the fitted one if it fits, else empirical.
+    /// Distribution of think times: the fitted distribution if it is close enough, otherwise the empirical one.
     pub fn think(&self) -> Distribution {
         let recorded = || {
             let sample = self.think_time_bins.iter().map(|bin| (bin.mean, bin.count));

@@ -10,8 +10,8 @@ use offered_rendezvous::query_clock;
 use offered_store::ObservedHost;
 use offered_workload::Observe;
 
-/// Queries the clock of every observer in `observe` before a run. An observer that does not respond has no token. All are queried at the
-/// same time, for one second at most. Setting `stop` ends the queries.
+/// Queries the clock of every observer in `observe` before a run. An observer that does not respond has no token. All
+/// observers are queried at the same time, for one second at most. Setting `stop` ends the queries.
 pub fn compare_clocks_before(observe: &Observe, wall: WallClock, stop: &AtomicBool) -> Vec<ObservedHost> {
     let host = |(name, address): &(String, String)| ObservedHost {
         name: name.clone(),
@@ -26,7 +26,8 @@ pub fn compare_clocks_before(observe: &Observe, wall: WallClock, stop: &AtomicBo
     hosts
 }
 
-/// Queries the clocks again after the run. The response of an observer that was restarted since (it has another token) is ignored.
+/// Queries the clocks again after the run. The response of an observer that was restarted since then is ignored; its
+/// token has changed.
 pub fn compare_clocks_after(hosts: &mut [ObservedHost], wall: WallClock, stop: &AtomicBool) {
     query_all(hosts, wall, stop, &|host, token, offset| {
         if host.token.is_none_or(|before| before == token) {

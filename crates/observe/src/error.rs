@@ -59,7 +59,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the input is wrong, rather than something that happened later.
+    /// Whether wrong input caused the error, rather than a later event.
     pub fn is_of_input(&self) -> bool {
         !matches!(self, Self::NotLinux | Self::Io { .. } | Self::File { .. } | Self::Run(offered_run::Error::System(_)))
     }

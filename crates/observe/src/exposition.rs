@@ -1,8 +1,8 @@
 //! The formats of exporters: Prometheus' text format 0.0.4, and `OpenMetrics` 1.0.
 //!
-//! Lines that are neither a comment nor a metric are skipped. Exemplars and timestamps are ignored: a value counts for the time of the
-//! scrape. Sources: <https://prometheus.io/docs/instrumenting/exposition_formats>,
-//! and the `OpenMetrics` specification, sections on types and on the ABNF of its text format.
+//! Lines that are neither a comment nor a metric are skipped. Exemplars and timestamps are ignored: the time of a value
+//! is the time of the scrape. Sources: <https://prometheus.io/docs/instrumenting/exposition_formats>, and the
+//! `OpenMetrics` specification, sections on types and on the ABNF of its text format.
 
 use std::collections::HashMap;
 

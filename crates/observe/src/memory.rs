@@ -8,7 +8,7 @@ pub fn available_memory() -> Option<u64> {
     available_in(Path::new("/"))
 }
 
-/// The same for a system with its files under `root`.
+/// The available memory of a system whose files are under `root`.
 fn available_in(root: &Path) -> Option<u64> {
     let meminfo = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

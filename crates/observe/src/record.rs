@@ -15,7 +15,7 @@ use crate::{Counters, Error, LostSource, this_machine, ticks_per_s};
 /// Time between two checks of the stop flag.
 const STOP_CHECK: Nanos = Nanos::from_millis(50);
 
-/// What to sample, and into which file.
+/// The sources to sample, and the file to write.
 pub struct Recording {
     /// The new file (Parquet).
     pub path: PathBuf,
@@ -33,13 +33,13 @@ pub struct Recording {
     pub duration: Option<Nanos>,
 }
 
-/// What happens during a recording.
+/// An event during a recording.
 pub enum RecordingEvent<'a> {
     /// The recording starts.
     Started {
         /// The name of the machine.
         name: &'a str,
-        /// The address where its clock can be queried.
+        /// The address where the clock of this machine can be queried.
         clock_at: Option<SocketAddr>,
     },
     /// A process or a control group has ended; sampling continues without it.

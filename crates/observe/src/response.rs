@@ -1,7 +1,8 @@
 //! Reading the response of a scrape: the page of an exporter, nginx's `stub_status`, or the rows of a database.
 //!
-//! Machine metrics of `node_exporter` get the names and units that the kernel counters of this crate have, so that later analysis does not
-//! depend on how they were read. Every other number is a series: its source is its labels, `{path="/"}`, and its metric is its name.
+//! Machine metrics of `node_exporter` get the names and units of the kernel counters of this crate, so that later
+//! analysis does not depend on how they were read. Every other number is a series: its labels, such as `{path="/"}`,
+//! are its source, and its name is its metric.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,12 +46,12 @@ const POSTGRES_COUNTERS: [&str; 24] = [
     "*_total",
 ];
 
-/// Which series are read, and which are counters.
+/// Selects the series to read, and marks counters.
 #[derive(Clone, Debug, Default)]
 pub struct SeriesFilter {
     /// Patterns of metric names to read; `*` matches any characters. Empty: all except metrics about the exporter and histogram buckets.
     pub series: Vec<String>,
-    /// Patterns of metric names that are counters, in addition to those declared or known as counters.
+    /// Patterns of metric names that are counters, in addition to metrics declared or known as counters.
     pub counters: Vec<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Scraping during a run: exporters, nginx's `stub_status`, and the statistics of a database.
 //!
-//! Each scrape target has a small run of its own, with requests at a constant interval from a thread that sleeps in between. It uses the
-//! same transports as every run, with their limits, timeouts and TLS, and shares nothing with the threads of the run that is measured. A
-//! failed scrape is counted, and the run continues.
+//! Each scrape target has a small run of its own: a thread sends requests at a constant interval and sleeps in between.
+//! It uses the same transports as every run, with their limits, timeouts and TLS, and shares nothing with the threads
+//! of the measured run. A failed scrape is counted, and the run continues.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl Target {
         })
     }
 
-    /// Receives exchanges until one that was sent after the end of the run, or until the generator ends.
+    /// Receives exchanges until it gets one that was sent after the end of the run, or until the generator ends.
     fn receive(&mut self, exchanges: &Receiver<Exchange>, stop: &AtomicBool) -> Result<(), Error> {
         let clock = Clock::start();
         let mut ended_at: Option<Instant> = None;
@@ -200,7 +200,7 @@ impl Target {
         }
     }
 
-    /// Writes the numbers of a response that took `took`.
+    /// Writes the numbers of a response; `took` is its response time.
     fn record(&mut self, exchange: Exchange, took: Nanos) -> Result<(), Error> {
         // The values were read somewhere between sending and receiving: the middle is the best estimate.
         let half = Nanos(took.0 / 2);
@@ -210,7 +210,7 @@ impl Target {
             (None, _) if exchange.outcome != "ok" => format!("{} {}", exchange.outcome, exchange.status),
             (None, None) => "no response".to_owned(),
             (None, Some(said)) if said.truncated => {
-                "its response is longer than a megabyte; configure the exporter to return fewer metrics".to_owned()
+                "the response is longer than a megabyte; configure the exporter to return fewer metrics".to_owned()
             }
             (None, Some(said)) => {
                 self.writer.at(unix, monotonic).map_err(Error::Write)?;
@@ -225,7 +225,7 @@ impl Target {
                         self.first = None;
                         return Ok(());
                     }
-                    None => "its response has no numbers".to_owned(),
+                    None => "the response has no numbers".to_owned(),
                 }
             }
         };

@@ -22,7 +22,7 @@ use crate::closed::bounds::{self, Bounds};
 use crate::{Error, Percentiles, Solution, Station, StationKind, StationMetrics, load};
 use service::Service;
 
-/// The system model with its parameters. Only the think time's distribution is described here; the others belong to the
+/// The system model with its parameters. The think time is the only distribution in it; service times belong to the
 /// server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum System {
@@ -86,8 +86,9 @@ pub struct SteadyState {
     pub rejected_share: Option<f64>,
     /// Metrics of each station of a network; empty for a single station.
     pub stations: Vec<StationMetrics>,
-    /// Metrics of each class of requests: under priorities the most important class first, else in the order of the workload. Empty where
-    /// no formula gives the metrics of a class, and, without priorities, where all requests have the same service times.
+    /// Metrics of each class of requests. Under priorities the most important class is first; otherwise the order is
+    /// that of the workload. Empty if no formula gives the metrics of a class, and, without priorities, if all requests
+    /// have the same service times.
     pub classes: Vec<ClassMetrics>,
     /// Whether the figures are an approximation.
     pub is_approximation: bool,
@@ -130,7 +131,7 @@ pub struct Analysis {
     pub assumption: String,
 }
 
-/// The largest number of busy servers: a pool of threads keeps no more of them busy than it has threads.
+/// The largest number of busy servers. A pool of threads cannot keep more servers busy than it has threads.
 fn most_busy(server: &Server) -> u32 {
     match server.discipline() {
         Policy::Ps(Some(threads)) | Policy::PsByClass(threads) => server.servers().min(threads),
@@ -138,8 +139,8 @@ fn most_busy(server: &Server) -> u32 {
     }
 }
 
-/// Whether only the mean of the service time matters: under symmetric disciplines (Kelly 1979), of which several servers of preemptive LCFS
-/// are none.
+/// Whether only the mean of the service time matters. This is true of symmetric disciplines (Kelly 1979); preemptive
+/// LCFS with several servers is not one of them.
 fn is_insensitive(server: &Server) -> bool {
     server.discipline() == Policy::Ps(None)
         || (server.discipline() == Policy::Lcfs { preemptive: true } && server.servers() == 1)
@@ -226,7 +227,9 @@ impl System {
                 think: mean_think,
                 exponential: matches!(think.shape(), Shape::Exponential(_)),
             },
-            offered_schedule::Sessions::Closed(closed) if closed.pace().is_some() => return Err("users keep a pace"),
+            offered_schedule::Sessions::Closed(closed) if closed.pace().is_some() => {
+                return Err("users start at a fixed pace");
+            }
             offered_schedule::Sessions::Closed(closed) if closed.population().is_some() => {
                 return Err("the number of users changes over time");
             }
@@ -242,7 +245,7 @@ impl System {
     /// The same model with the rate, session rate or think time that produces `load` on `servers`.
     ///
     /// # Errors
-    /// The load is outside (0, 1), the users do not reach it, or the closed system has no closed form.
+    /// The load is outside (0, 1), the users cannot produce it, or there is no formula for the closed system.
     fn at_load(self, load: f64, pattern: &Pattern, servers: &Servers<'_>) -> Result<Self, Error> {
         let (m, service) = servers.slowest(self.users())?;
         Ok(match self {
@@ -281,7 +284,7 @@ impl System {
 enum Pattern {
     /// A Poisson process of batches.
     Poisson(Batch),
-    /// Independent gaps with this distribution, which is scaled to the rate.
+    /// Independent gaps with this distribution, scaled to the rate.
     Renewal(Distribution),
 }
 
@@ -363,8 +366,8 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Number of servers and mean demand, in seconds, of the station that saturates first; with load-dependent rates one server and the
-    /// mean demand over the rate that lasts with at most `users` users.
+    /// Number of servers and mean demand, in seconds, of the station that saturates first; a station with
+    /// load-dependent rates counts as one server, with the mean demand divided by its rate at `users` users.
     fn slowest(&self, users: Option<u64>) -> Result<(u32, f64), Error> {
         let most = |name: &str| match self {
             Self::One(server, _) => server.capacity().map(u64::from).into_iter().chain(users).min(),
@@ -387,7 +390,7 @@ impl<'a> Servers<'a> {
     }
 }
 
-/// Solves a workload, at its own rate or think time or at those that produce `load`.
+/// Solves a workload at its rate or think time, or with `load` at the rate or think time that produces this load.
 ///
 /// # Errors
 /// Invalid parameters, an open load of 1 or more, a load that cannot be reached, or a workload without a modelled server.
@@ -428,7 +431,7 @@ pub fn analyse(workload: &Workload, load: Option<f64>) -> Result<Analysis, Error
 /// Solves a system model at the rate, session rate or think time that produces `load` on the servers.
 ///
 /// # Errors
-/// As [`solve`]; also a load outside (0, 1), and one that the users do not reach. A missing closed form is no error.
+/// As [`solve`]; also a load outside (0, 1), and a load that the users cannot produce. A missing formula is no error.
 fn solve_at_load(system: System, pattern: &Pattern, load: f64, servers: &Servers<'_>) -> Result<Analysis, Error> {
     // Without a closed form there is no think time to solve for; the probe already gives the reason.
     if let System::Closed { users, exponential, .. } = system {

@@ -1,4 +1,4 @@
-//! Stationary probabilities of a birth-death chain, computed so that none overflows.
+//! Stationary probabilities of a birth-death chain, computed without overflow.
 
 /// P(n) for n = 0..=last. `up(n)` is the rate from n to n+1 and `down(n)` the rate from n to n-1. P must have one mode.
 ///

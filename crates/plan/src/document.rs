@@ -28,7 +28,7 @@ pub struct Emulation {
     pub rate_per_s: f64,
     /// Q = lambda R: mean number of requests in the system.
     pub concurrency: f64,
-    /// Q/Z.
+    /// Q/Z: the rate that is lost because users wait.
     pub q_over_z: f64,
     /// R / (R + Z).
     pub rort: f64,
@@ -40,9 +40,9 @@ pub struct Emulation {
     pub cov: f64,
     /// Index of dispersion: variance over mean of the number of requests in long windows. It is 1 for Poisson arrivals.
     pub dispersion: f64,
-    /// The same with queueing at the server, by M/M/1/N/N.
+    /// The figures with queueing at the server, by M/M/1/N/N.
     pub with_queueing: Queueing,
-    /// The same N/Z with fewer users.
+    /// The expected figures with fewer users at the same N/Z.
     pub fewer_users: Vec<FewerUsers>,
     /// The plan for twice the response time.
     pub if_response_doubles: DoubledResponse,
@@ -80,7 +80,7 @@ pub struct Queueing {
     pub dispersion: f64,
 }
 
-/// The same N/Z with fewer users.
+/// The expected figures with a smaller number of users and the same N/Z.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FewerUsers {
@@ -144,7 +144,7 @@ pub struct Population {
     pub rate_per_s: f64,
     /// Q: mean number of requests in the system.
     pub concurrency: f64,
-    /// Q/Z.
+    /// Q/Z: the rate that is lost because users wait.
     pub q_over_z: Option<f64>,
     /// Mean response time R.
     pub response_s: f64,
@@ -212,7 +212,8 @@ pub struct LoadLine {
     pub concurrency: f64,
 }
 
-/// The number of web users whose traffic has a given request rate: N' = lambda (R + Z').
+/// The number of web users who generate a given request rate: N' = lambda (R + Z'). lambda is the rate, R the mean response time, and
+/// Z' the mean think time of the web users.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WebUsers {
@@ -273,9 +274,9 @@ pub struct ClassSolution {
     pub model: String,
     /// Name of the class.
     pub class: String,
-    /// `network`.
+    /// Always `network`: each station has its own discipline.
     pub discipline: String,
-    /// `null`: every station has its own utilisation.
+    /// `null` for a network, where every station has a utilisation.
     pub load: Option<f64>,
     /// Request rate lambda.
     pub rate_per_s: f64,
@@ -337,7 +338,8 @@ pub struct SystemSolution {
     pub requests: Option<RequestRegularity>,
     /// One entry per station.
     pub stations: Vec<Station>,
-    /// One entry per class of requests: under priorities the most important class first, else in the order of the workload.
+    /// One entry per class of requests. Under priorities the most important class is first; otherwise the order is that
+    /// of the workload.
     pub classes: Vec<RequestClass>,
     /// Whether the figures are an approximation.
     pub is_approximation: bool,
@@ -347,7 +349,7 @@ pub struct SystemSolution {
     pub method: Option<String>,
     /// Source of the method.
     pub source: Option<String>,
-    /// Assumptions of the method, or why there is no solution.
+    /// Assumptions of the method, or the reason why there is no solution.
     pub assumption: String,
 }
 
@@ -395,7 +397,7 @@ pub struct RequestClass {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Station {
-    /// Its name.
+    /// The name of the station.
     pub name: String,
     /// Total time of a request at this station, over all its visits.
     pub residence_s: f64,
@@ -403,7 +405,7 @@ pub struct Station {
     pub in_system: f64,
     /// Utilisation U.
     pub utilisation: f64,
-    /// Visit rate.
+    /// Visits per second.
     pub throughput_per_s: f64,
 }
 
@@ -453,7 +455,7 @@ pub struct FlowStep {
     pub request: String,
     /// Mean number of executions per session.
     pub per_session: f64,
-    /// Its share of all requests.
+    /// The share of all requests.
     pub share: f64,
 }
 
@@ -461,9 +463,9 @@ pub struct FlowStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestShare {
-    /// Its name.
+    /// The name.
     pub request: String,
-    /// Its share of all requests.
+    /// The share of all requests.
     pub share: f64,
 }
 
@@ -503,7 +505,7 @@ pub struct ComparisonRow {
     pub method: Option<String>,
     /// Source of the method.
     pub source: Option<String>,
-    /// Assumptions of the method, or why there is no solution.
+    /// Assumptions of the method, or the reason why there is no solution.
     pub assumption: String,
     /// Present if the row was simulated.
     #[serde(flatten)]

@@ -1,11 +1,11 @@
-//! Principle A: the number of users and the think time that make a closed tool send requests like the open web.
+//! Principle A: the number of users and the think time with which a closed system sends requests like web users.
 //!
 //! Source: Brady and Gunther 2016, section 3.3. Keep N/Z at the target rate and make N large. Then Q/Z, the rate lost
 //! to waiting users, is small, and lambda = N/Z - Q/Z.
 //!
 //! # Limitations
-//! The CoV of gaps tends to 1 as N grows. The dispersion of counts over long windows does not: it stays at the C2 of
-//! one user's think time while nothing queues, and tends to the C2 of the service near saturation. A closed system
+//! The CoV of gaps tends to 1 as N grows. The dispersion of counts over long windows does not tend to 1. Without
+//! queueing it is the C2 of one user's think time; near saturation it tends to the C2 of the service. A closed system
 //! imitates open traffic gap by gap, not minute by minute. To imitate both, use an open schedule.
 
 use offered_distributions::{Distribution, superposition};
@@ -41,8 +41,8 @@ pub struct Emulation {
     pub in_system: f64,
     /// R / (R + Z), the share of a round trip spent waiting.
     pub rort: f64,
-    /// The think time at which users achieve exactly the target rate, N/lambda - R, seconds. `None` when N is too small
-    /// for it.
+    /// The think time at which users achieve exactly the target rate, N/lambda - R, seconds. `None` if N is too small
+    /// for this rate.
     pub exact_think: Option<f64>,
 }
 
@@ -100,15 +100,15 @@ impl OpenTraffic {
 
     /// Mean service time of the M/M/1 server that has this response time at this rate: S = R / (1 + lambda R).
     ///
-    /// It stands in for the real server where only the response time is known.
+    /// It replaces the real server if only the response time is known.
     pub fn service(&self) -> f64 {
         self.response / (1.0 + self.rate * self.response)
     }
 }
 
 impl Emulation {
-    /// Expected CoV of gaps between requests while nearly nothing queues. Only the shape of `think` counts, not its
-    /// mean.
+    /// Expected CoV of gaps between requests when there is almost no queueing. Only the shape of `think` counts, not
+    /// its mean.
     ///
     /// # Errors
     /// No users, or no think time.

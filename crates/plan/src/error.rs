@@ -3,7 +3,7 @@
 /// The reason why a solver returned no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// A time, rate or count that must be above zero is not.
+    /// A time, rate or count is not above zero, although it must be.
     #[error("{what} must be a number above zero, not {value}")]
     NotPositive {
         /// Name of the argument.
@@ -19,7 +19,7 @@ pub enum Error {
         /// The value given.
         value: f64,
     },
-    /// A share that must lie in an open or half-open unit interval does not.
+    /// A share is outside its permitted interval, such as (0, 1) or [0, 1).
     #[error("{what} must be {expected}, not {value}")]
     OutOfRange {
         /// Name of the argument.
@@ -66,7 +66,7 @@ pub enum Error {
         /// Name of the argument.
         tolerance: f64,
     },
-    /// A load that no think time reaches, with this number of users.
+    /// No think time produces this load with this number of users.
     #[error(
         "{users} users on {servers} servers reach a load of {max:.4} at most (think time 0), not {load}; use more users"
     )]

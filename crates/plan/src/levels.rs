@@ -1,4 +1,5 @@
-//! Markov chains whose states form levels, with rates only within a level and to the next one up or down.
+//! Markov chains whose states form levels, with transitions only within a level and to the levels directly above and
+//! below.
 //!
 //! Here a level is the number of requests at the server, a step up is an arriving request, and the states of a level
 //! are the phases of the service. Such a chain is a finite, level-dependent quasi-birth-death process. It is solved
@@ -23,7 +24,8 @@ pub(crate) struct Levels {
     rates: Vec<Level>,
     /// The level where the sweep from below and the sweep from above meet.
     centre: usize,
-    /// Below the centre: elimination of the level and all levels below it. Above: of the level and all levels above it.
+    /// Below the centre: the elimination of the level and all levels below it. Above the centre: the elimination of the
+    /// level and all levels above it.
     towards_centre: Vec<Eliminated>,
     /// Stationary probabilities by level and state. They sum to 1.
     pub(crate) p: Vec<Vec<f64>>,

@@ -5,7 +5,7 @@
 //! the system, D = visits x S demand, rho load, C2 squared coefficient of variation, p stay probability.
 //!
 //! # Three questions
-//! * *How do I make a closed tool send requests like the open web?* [`emulate`], [`web_users`],
+//! * *With which number of users does a closed tool send requests like web users?* [`emulate`], [`web_users`],
 //!   [`superposition`](offered_distributions::superposition).
 //! * *How fast will this system respond?* [`open`], [`closed`], [`partly_open`], [`jackson`]. Each solver names its
 //!   source.
@@ -24,9 +24,9 @@
 //! ```
 //!
 //! # Limitations
-//! A solver returns an error for a system it does not cover; none falls back to another method. Closed solvers never
-//! subtract nearly equal numbers, so a population of 100,000 users at any load neither overflows nor yields negative
-//! numbers.
+//! A solver returns an error for a system that it does not cover; it never uses another method instead. Closed solvers
+//! never subtract nearly equal numbers, so a population of 100,000 users at any load neither overflows nor yields
+//! negative numbers.
 
 pub mod analytic;
 mod birth_death;
@@ -56,9 +56,9 @@ pub use station::{Solution, Station, StationKind, StationMetrics};
 /// Mean and standard deviation of a response time, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Response {
-    /// E\[R\], seconds.
+    /// Mean response time E\[R\], in seconds.
     pub mean: f64,
-    /// Standard deviation, seconds.
+    /// Standard deviation of the response time, in seconds.
     pub sdev: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Finds the request rate, session rate or think time that produces a given load: the fair way to compare system
-//! models.
+//! Finds the request rate, session rate or think time that produces a given load. System models are compared at equal
+//! load.
 //!
 //! Source: Schroeder, Wierman and Harchol-Balter 2006, section 4 (the load of every model held equal).
 
@@ -31,7 +31,7 @@ pub fn session_rate(load: f64, servers: u32, service: f64, stay: f64) -> Result<
 /// `throughput(think)` solves the closed system.
 ///
 /// # Errors
-/// Any error of `throughput`; a load outside (0, 1); a load that the users do not reach even with think time 0.
+/// Any error of `throughput`; a load outside (0, 1); a load that the users cannot produce even with think time 0.
 pub fn closed_think(
     load: f64,
     servers: u32,

@@ -374,3 +374,22 @@ fn regions_without_a_solution_are_refused_with_the_reason() {
     let error = analysis(&format!("{open}{STATIONS}{}", region(5_000, "wait"))).unwrap_err().to_string();
     assert!(error.contains("at most 2000"), "{error}");
 }
+
+#[test]
+fn the_numbers_of_a_random_population_are_a_weighted_mean() {
+    let stations = [
+        Station::queue("web", 0.02).unwrap(),
+        Station::new("app", 1.0, 0.07, StationKind::Queue { servers: 3 }).unwrap(),
+        Station::new("mail", 1.0, 0.1, StationKind::Delay).unwrap(),
+        Station::queue("db", 0.03).unwrap(),
+    ];
+    let weights = [0.2, 0.0, 0.4, 0.1, 0.05, 0.15];
+    let mixed = mva::mixed_occupancies(&stations, &weights).unwrap();
+    for (place, number) in mixed.iter().enumerate() {
+        let with = |users: u64| mva::solve(&stations, users, 0.0).unwrap().stations[place].in_system;
+        near(number.mean(), (1..).zip(weights).map(|(users, weight)| weight * with(users)).sum());
+        near(number.p.iter().sum::<f64>() + number.more, 0.9);
+    }
+    let idle = |users: u64| mva::occupancy(&stations, users, 0.0, 1).unwrap().p[0];
+    near(mixed[1].p[0], (1..).zip(weights).map(|(users, weight)| weight * idle(users)).sum());
+}

@@ -17,6 +17,15 @@ impl Occupancy {
         Self { p, more: 0.0, more_mean: 0.0 }
     }
 
+    /// Adds this share of `other`, whose `p` has the same length.
+    pub(crate) fn add(&mut self, other: &Self, share: f64) {
+        for (sum, p) in self.p.iter_mut().zip(&other.p) {
+            *sum += share * p;
+        }
+        self.more += share * other.more;
+        self.more_mean += share * other.more_mean;
+    }
+
     /// E\[N\].
     pub(crate) fn mean(&self) -> f64 {
         self.sum(|n| n as f64) + self.more_mean

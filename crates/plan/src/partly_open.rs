@@ -81,9 +81,9 @@ impl SessionStream {
 /// Mean response times in both limits of the think time, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// As Z goes to 0.
+    /// The limit as Z goes to 0.
     pub no_think: f64,
-    /// As Z goes to infinity.
+    /// The limit as Z goes to infinity.
     pub long_think: f64,
 }
 

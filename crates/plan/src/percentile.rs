@@ -5,11 +5,11 @@
 pub struct Percentiles {
     /// 50 % of responses take at most this time.
     pub p50: f64,
-    /// 90 % of responses.
+    /// 90 % of responses take at most this time.
     pub p90: f64,
-    /// 95 % of responses.
+    /// 95 % of responses take at most this time.
     pub p95: f64,
-    /// 99 % of responses.
+    /// 99 % of responses take at most this time.
     pub p99: f64,
 }
 

@@ -18,7 +18,7 @@ pub struct Station {
     pub kind: StationKind,
 }
 
-/// How a station serves the requests that are there at the same time.
+/// How a station serves the requests that are present.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StationKind {
     /// `servers` servers with one queue.
@@ -59,7 +59,8 @@ impl Station {
         self.visits * self.service
     }
 
-    /// The total rate that the station can keep up with at most `most` requests (`None`: unlimited), in units of a server of speed 1.
+    /// The total rate that the station sustains with at most `most` requests (`None`: unlimited), in units of a server
+    /// of speed 1.
     pub fn lasting_rate(&self, most: Option<u64>) -> f64 {
         match &self.kind {
             StationKind::Queue { servers } => f64::from(*servers),

@@ -1,8 +1,8 @@
-//! Converts a rate of requests to the number of people at their browsers who would cause it: N' = lambda (R + Z').
+//! Converts a rate of requests to the number of web users who would cause it: N' = lambda (R + Z').
 //!
 //! Source: Brady and Gunther 2016, section 4.5, Table 4 and eqn 15. As in the paper, R is the response time of a
 //! request, although N' counts pages. The think time Z of a load generator only sets the rate. People on the Internet
-//! have their own think time Z' of tens of seconds, so the same traffic stands for far more of them.
+//! have their own think time Z' of tens of seconds, so the same traffic corresponds to far more people.
 
 use crate::Error;
 use crate::error::{not_negative, positive};

@@ -1,9 +1,9 @@
-//! Clock comparison between workers: worker 1 serves its clock by UDP, the other workers query it.
+//! Clock comparison between workers. Worker 1 serves its clock by UDP, and the other workers query it.
 //!
 //! The method is NTP's (RFC 5905, section 8). A query leaves at t1 and its response arrives at t4, by the querying worker's clock. Worker 1
 //! receives the query at t2 and responds at t3, by its own clock. The querying clock is then ahead by ((t1 - t2) + (t4 - t3)) / 2. The error is
-//! at most half of the time on the network, ((t4 - t1) - (t3 - t2)) / 2, even if the two directions differ. The result is that of the exchange
-//! with the shortest time on the network, out of a few dozen.
+//! at most half of the time on the network, ((t4 - t1) - (t3 - t2)) / 2, even if the two directions differ. A few dozen
+//! exchanges are made; the one with the shortest time on the network gives the result.
 //!
 //! Clocks are compared before the start and after the end, never during the run.
 
@@ -54,12 +54,13 @@ pub struct ClockServer {
     wall: WallClock,
     socket: UdpSocket,
     token: u64,
-    /// Workers that have sent a query and no thanks yet.
+    /// Workers that have sent a query, but not yet their last message.
     querying: BTreeSet<u64>,
 }
 
 impl ClockServer {
-    /// Listens on this address. An unspecified IP address (`[::]:0`, `0.0.0.0:7799`) stands for all addresses of this machine.
+    /// Listens on this address. An unspecified IP address (`[::]:0`, `0.0.0.0:7799`) means all addresses of this
+    /// machine.
     pub(crate) fn new(wall: WallClock, at: SocketAddr) -> io::Result<Self> {
         let (socket, token) = (bind(at)?, token(&wall));
         Ok(Self { wall, socket, token, querying: BTreeSet::new() })
@@ -71,8 +72,8 @@ impl ClockServer {
         Ok(ClockEndpoint { addresses, token: self.token, boot_id: boot_id(&self.wall) })
     }
 
-    /// Serves after the end of the run until all workers that queried before the start have sent thanks. Ends after
-    /// [`FINAL_COMPARISON_LIMIT`] or when `stop` is set.
+    /// Serves after the end of the run until all workers that queried before the start have sent their last message.
+    /// Ends after [`FINAL_COMPARISON_LIMIT`] or when `stop` is set.
     pub fn serve_until_done(mut self, stop: &AtomicBool) {
         self.serve(self.wall.now() + FINAL_COMPARISON_LIMIT, |querying| querying.is_empty() || stop.load(Relaxed));
     }
@@ -101,7 +102,7 @@ impl ClockServer {
     }
 }
 
-/// Binds a socket to this address; an unspecified IP address stands for all addresses of this machine.
+/// Binds a socket to this address; an unspecified IP address means all addresses of this machine.
 fn bind(at: SocketAddr) -> io::Result<UdpSocket> {
     // Some systems have no IPv6.
     let old = (Ipv4Addr::UNSPECIFIED, at.port()).into();
@@ -124,7 +125,8 @@ pub struct PublicClockServer {
 }
 
 impl PublicClockServer {
-    /// Listens on this address. An unspecified IP address (`[::]:7799`, `0.0.0.0:7799`) stands for all addresses of this machine.
+    /// Listens on this address. An unspecified IP address (`[::]:7799`, `0.0.0.0:7799`) means all addresses of this
+    /// machine.
     ///
     /// # Errors
     /// The address is in use, or does not belong to this machine.
@@ -132,7 +134,7 @@ impl PublicClockServer {
         Ok(Self { wall, socket: bind(at)?, token: token(&wall) })
     }
 
-    /// The address on which it listens.
+    /// The address on which the server listens.
     ///
     /// # Errors
     /// The system does not report it.
@@ -165,8 +167,8 @@ impl PublicClockServer {
     }
 }
 
-/// Queries the [`PublicClockServer`] at one of these addresses, for one second at most. Returns its identity and how far this clock is ahead
-/// of its clock; `None` without a response.
+/// Queries the [`PublicClockServer`] at these addresses for at most one second. Returns the identity of the server and how far
+/// the local clock is ahead of the clock of the server; `None` without a response.
 pub fn query_clock(wall: WallClock, addresses: Vec<SocketAddr>, stop: &AtomicBool) -> Option<(u64, ClockOffset)> {
     let of = ClockEndpoint { addresses, token: ANY_SERVER, boot_id: None };
     let end = wall.now() + QUERY_TIME;
@@ -263,7 +265,7 @@ impl ClockClient {
         found
     }
 
-    /// Sends worker 1 a message that no further query follows.
+    /// Tells worker 1 that no further query follows.
     fn send_thanks(&self) {
         let Ok(socket) = any_socket() else { return };
         let Self { of: ClockEndpoint { token, addresses, .. }, worker, .. } = self;
@@ -299,7 +301,7 @@ pub(crate) fn local_time(at: Nanos, offset: &ClockOffset) -> Nanos {
     Nanos(at.0.saturating_add_signed(offset.offset_ns))
 }
 
-/// The offset that follows from one exchange; `back` is the arrival of the response.
+/// Computes the offset from one exchange; `back` is the arrival of the response.
 fn offset(query_raw: u64, answer: &Datagram, back: Nanos) -> ClockOffset {
     let apart = |one: u64, other: u64| i128::from(one) - i128::from(other);
     let ahead = i128::midpoint(apart(query_raw, answer.received), apart(back.0, answer.answered));

@@ -11,7 +11,7 @@ const MAGIC: &[u8; 7] = b"offered";
 pub(crate) enum Kind {
     /// A query for the time.
     Query,
-    /// The time.
+    /// The response: the time of the clock.
     Response,
     /// No further query follows.
     Thanks,

@@ -1,4 +1,4 @@
-//! Why workers do not start together.
+//! Reasons why workers do not start together.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,8 +11,7 @@ use offered_base::{Nanos, Share};
 pub enum Error {
     /// Another worker has the same number.
     #[error(
-        "worker {share} exists already, on {host}: {rendezvous} belongs to an earlier run, or two workers have the same number; use a new \
-         directory for each run, and give each worker its own number"
+        "worker {share} exists already, on {host}: {rendezvous} belongs to an earlier run, or two workers have the same number; use a new directory for each run, and give each worker its own number"
     )]
     DuplicateWorker {
         /// The number.
@@ -24,7 +23,7 @@ pub enum Error {
     },
     /// Another worker was started for a different run.
     #[error(
-        "worker {share} on {host} has another {property} ({theirs}, here {ours}); start all workers of a run with the same"
+        "worker {share} on {host} has another {property} ({theirs}, here {ours}); start all workers of a run with the same {property}"
     )]
     WorkerMismatch {
         /// The number of the other worker.
@@ -41,12 +40,12 @@ pub enum Error {
     /// Some workers did not arrive in time.
     #[error("after {wait} these workers are missing: {}", list(missing))]
     MissingWorkers {
-        /// Their numbers, from 1.
+        /// The numbers, from 1.
         missing: Vec<u64>,
         /// The waiting time.
         wait: Nanos,
     },
-    /// The others started without this worker.
+    /// The other workers started without this one.
     #[error("too late: the other workers started {by} ago")]
     TooLate {
         /// The time since the start.

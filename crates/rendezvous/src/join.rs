@@ -24,10 +24,10 @@ const DECISION: &str = "rendezvous/decision.json";
 /// A worker of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worker {
-    /// Its share of the run.
+    /// The share of the run that this worker executes.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
     pub share: Share,
-    /// The host name of its machine.
+    /// The host name of the machine.
     pub host: String,
     /// The version of the program.
     pub version: String,
@@ -56,8 +56,8 @@ pub struct JoinOptions<'a> {
     pub stop: &'a AtomicBool,
     /// The clock of this worker.
     pub wall: WallClock,
-    /// Where worker 1 serves its clock; an unspecified IP address stands for all addresses of its machine. `None`: clocks are not
-    /// compared.
+    /// Where worker 1 serves its clock; an unspecified IP address means all addresses of its machine. `None`: clocks
+    /// are not compared.
     pub clock_address: Option<SocketAddr>,
 }
 
@@ -79,13 +79,14 @@ pub struct AgreedStart {
 struct Ready {
     #[serde(flatten)]
     worker: Worker,
-    /// The process ID: two workers with the same number never write the same file content, even on one machine.
+    /// The process ID. Because of it, two workers with the same number never write the same file content, even on one
+    /// machine.
     #[serde(default)]
     process: u32,
     #[serde(default)]
     arrival_unix_ns: u64,
     clock: Option<ClockStatus>,
-    /// Where its clock can be queried; only for worker 1.
+    /// The address where the clock of this worker can be queried; only for worker 1.
     clock_server: Option<ClockEndpoint>,
 }
 
@@ -233,8 +234,8 @@ pub fn rejoin_running(rendezvous: &dyn Rendezvous, me: &Worker, wall: WallClock)
     Ok(Some(AgreedStart { start, reference_start: start, offset: None, clock_role }))
 }
 
-/// For a worker that an engine restarted before the decision, so that its number is taken: waits until the run starts, and returns what
-/// [`rejoin_running`] returns. `None` if the number is not taken.
+/// For a worker that an engine restarted before the decision: its number is taken by the previous process. Waits until
+/// the run starts, and returns the result of [`rejoin_running`]. `None` if the number is not taken.
 ///
 /// # Errors
 /// The previous worker had another workload or version, the run is cancelled, there is no decision within `wait`, `stop` is set, or the

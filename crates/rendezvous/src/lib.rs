@@ -3,7 +3,8 @@
 //! Every worker reports at the [`Rendezvous`] that it is ready. When all are ready, worker 1 writes the decision: the time on its clock at
 //! which all workers start. A worker that cannot take part (another workload, missing workers, Ctrl-C) writes a cancellation with the reason
 //! instead. A file is written at most once, so there is exactly one decision and no worker starts alone. Before the start, and again after
-//! the end, the other workers query the clock of worker 1 by UDP. They start by that clock and know how precisely. There is no server.
+//! the end, the other workers query the clock of worker 1 by UDP. They start by that clock, with a known precision.
+//! There is no server.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;

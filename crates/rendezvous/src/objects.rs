@@ -2,8 +2,8 @@
 //!
 //! A [`Bucket`] is a folder of an object store with blocking calls. It is a [`Rendezvous`](crate::Rendezvous), based on conditional puts. A
 //! worker records into a directory of its own machine, and an [`Upload`] copies this directory into the store. The upload has its own thread
-//! and retries, so neither requests nor the recorder wait for the network. [`push()`] uploads what a store did not take. Readers of a run read a
-//! [`LocalCopy`].
+//! and retries, so neither requests nor the recorder wait for the network. [`push()`] uploads files that the store
+//! lacks. Readers of a run read a [`LocalCopy`].
 //!
 //! ```no_run
 //! use offered_rendezvous::objects::{Bucket, LocalCopy};

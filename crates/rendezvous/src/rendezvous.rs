@@ -17,7 +17,7 @@ pub trait Rendezvous {
     /// The storage cannot be written.
     fn put_if_absent(&self, name: &str, content: &[u8]) -> Result<bool, Error>;
 
-    /// Reads the entries `names`; `None` for each that does not exist.
+    /// Reads the entries `names`, which are in one folder; `None` for each that does not exist.
     ///
     /// # Errors
     /// The storage cannot be read.

@@ -5,13 +5,13 @@ use offered_base::Share;
 /// A cluster engine that starts and numbers workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// A Kubernetes Indexed Job: numbers from 0, no count.
+    /// A Kubernetes Indexed Job. It gives numbers from 0, and no count.
     Kubernetes,
-    /// A Slurm job array: numbers with any start and step, and their count.
+    /// A Slurm job array. It gives numbers with any start and step, and their count.
     Slurm,
-    /// A Nomad batch job: numbers from 0, no count.
+    /// A Nomad batch job. It gives numbers from 0, and no count.
     Nomad,
-    /// Processes started by Open MPI: numbers from 0, and their count.
+    /// Processes started by Open MPI, which gives numbers from 0, and their count.
     OpenMpi,
 }
 
@@ -29,13 +29,12 @@ impl Engine {
     }
 }
 
-/// Why the environment does not determine a share.
+/// Reasons why the environment does not determine a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShareError {
     /// No engine has numbered this worker.
     #[error(
-        "no engine has numbered this worker: none of JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, NOMAD_ALLOC_INDEX and \
-         OMPI_COMM_WORLD_RANK is set"
+        "the number of this worker is unknown: none of JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID, NOMAD_ALLOC_INDEX and OMPI_COMM_WORLD_RANK is set; write the share, for example 2/8"
     )]
     NoEngine,
     /// Variables of several engines are set.
@@ -47,7 +46,7 @@ pub enum ShareError {
         other: Engine,
     },
     /// The engine does not give the number of workers.
-    #[error("{} gives the number of this worker, but the number of all workers is unknown", engine.variable())]
+    #[error("{} gives the number of this worker, but the total number of workers is unknown; write the share, for example 2/8", engine.variable())]
     NoCount {
         /// The engine.
         engine: Engine,
@@ -101,7 +100,7 @@ pub fn share_from_environment(
             // In `--array=1,3,7` a task cannot know its position.
             let even = last.zip(of).is_none_or(|(last, of)| last.saturating_sub(first) / step + 1 == of);
             if !away.is_multiple_of(step) || !even {
-                let problem = "one of an array without a regular step".to_owned();
+                let problem = "a task of an array without a regular step".to_owned();
                 return Err(ShareError::InvalidVariable {
                     variable: engine.variable(),
                     value: assigned.to_string(),
@@ -115,7 +114,7 @@ pub fn share_from_environment(
     Share::new(index, count).map_err(|_| ShareError::InvalidVariable {
         variable: engine.variable(),
         value: assigned.to_string(),
-        problem: format!("past the last of {count} workers"),
+        problem: format!("beyond the last of {count} workers"),
     })
 }
 
@@ -149,11 +148,11 @@ mod tests {
 
     #[test]
     fn missing_and_invalid_numbers_are_refused() {
-        assert!(of(Some(8), &[]).unwrap_err().contains("no engine has numbered this worker"));
+        assert!(of(Some(8), &[]).unwrap_err().contains("the number of this worker is unknown"));
         assert!(
-            of(None, &[("JOB_COMPLETION_INDEX", "0")]).unwrap_err().contains("the number of all workers is unknown")
+            of(None, &[("JOB_COMPLETION_INDEX", "0")]).unwrap_err().contains("the total number of workers is unknown")
         );
-        assert!(of(Some(2), &[("JOB_COMPLETION_INDEX", "2")]).unwrap_err().contains("past the last of 2 workers"));
+        assert!(of(Some(2), &[("JOB_COMPLETION_INDEX", "2")]).unwrap_err().contains("beyond the last of 2 workers"));
         assert!(
             of(Some(2), &[("NOMAD_ALLOC_INDEX", "x")]).unwrap_err().contains("NOMAD_ALLOC_INDEX=x is not a number")
         );

@@ -10,7 +10,7 @@ pub struct Chart {
     pub id: String,
     /// The title.
     pub title: String,
-    /// How to read it, in about two sentences.
+    /// Help for reading the chart, in about two sentences.
     pub caption: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -118,7 +118,7 @@ pub enum Style {
     Theory,
     /// Failures.
     Failed,
-    /// One of several similar series, by its number.
+    /// The series with this number, one of several similar series.
     Nth(usize),
     /// Published values of the series with this number: open circles.
     Published(usize),
@@ -171,7 +171,7 @@ pub struct Heat {
 }
 
 impl Shape {
-    /// All x values.
+    /// The x values of all points.
     pub fn xs(&self) -> Vec<f64> {
         match self {
             Self::Line(all) | Self::Steps(all) | Self::Points(all) | Self::Bars(all) => {

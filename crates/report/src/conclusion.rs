@@ -1,7 +1,7 @@
-//! The conclusion of a run: its first lines, the same in a few words, and whether the run passes.
+//! The conclusion of a run: its first lines, a short form of them, and whether the run passes.
 
 use offered_experiment::RunResult;
-use offered_verify::{CheckResult, ThresholdResult, Validity};
+use offered_verify::{CheckResult, Incomplete, NotCheckedReason, ThresholdResult, Validity};
 
 use crate::document::Status;
 use crate::run::Run;
@@ -73,15 +73,22 @@ pub(crate) fn none_succeeded(run: &Run) -> bool {
     run.verdict.requests.last().is_some_and(|total| total.requests > 0 && total.ok == 0)
 }
 
-/// The judgements in a few words. A passed one is worth a word only if it answers a question: thresholds come first.
+/// The judgements in a few words, thresholds first. A positive judgement is included only if nothing more important is.
 fn phrases(run: &Run, lines: &[VerdictLine]) -> Vec<(Status, String)> {
+    let has_unsent = run.verdict.requests.last().is_some_and(|total| total.not_sent > 0);
+    let is_running = run.verdict.incomplete.as_ref().is_some_and(Incomplete::is_running);
+    let is_closed =
+        run.verdict.stability.as_ref().and_then(|of| of.not_checked_reason) == Some(NotCheckedReason::ClosedSystem);
     let other = |line: &VerdictLine| {
         let phrase = match (line.subject, line.status) {
             (Subject::Thresholds | Subject::PrincipleB, _) => return None,
+            (Subject::Stability, Status::NotChecked) if is_closed => return None,
             (Subject::Validity, Status::Passed) => "valid run".to_owned(),
             (Subject::Validity, Status::Warning) => "valid run, with warnings".to_owned(),
+            (Subject::Validity, Status::Failed) if is_running => "run not finished: invalid run so far".to_owned(),
             (Subject::Validity, Status::Failed) => "invalid run: do not use its results".to_owned(),
             (Subject::Validity, Status::NotChecked) => "validity not checked".to_owned(),
+            (Subject::Failures, _) if none_succeeded(run) && has_unsent => "no request succeeded".to_owned(),
             (Subject::Failures, _) if none_succeeded(run) => "all requests failed".to_owned(),
             (Subject::Failures, _) => "requests failed".to_owned(),
             (Subject::End, _) => "stopped early".to_owned(),
@@ -93,7 +100,8 @@ fn phrases(run: &Run, lines: &[VerdictLine]) -> Vec<(Status, String)> {
     of_thresholds(run).into_iter().chain(lines.iter().filter_map(other)).collect()
 }
 
-/// The results of the thresholds; `None` without thresholds, and if the run is invalid, as then none is checked.
+/// The results of the thresholds; `None` without thresholds, and if the run is invalid, because thresholds are then not
+/// checked.
 fn of_thresholds(run: &Run) -> Option<(Status, String)> {
     let all = run.thresholds.len();
     if all == 0 || run.verdict.validity == Validity::Invalid {

@@ -13,7 +13,7 @@ use crate::format::number;
 pub struct Document {
     /// The title.
     pub title: String,
-    /// What was tested, in one line.
+    /// The tested target or workload, in one line.
     pub subtitle: String,
     /// The conclusion in a few words, for the title of the window; may be empty.
     pub conclusion: String,
@@ -30,7 +30,7 @@ impl Document {
         if conclusion.is_empty() { format!("{title} - offered") } else { format!("{title}: {conclusion}") }
     }
 
-    /// The charts, each with a unique name for a file.
+    /// The charts, each with a unique file name.
     pub fn charts(&self) -> impl Iterator<Item = (String, &Chart)> {
         self.sections.iter().flat_map(|section| {
             section.blocks.iter().filter_map(|block| match block {
@@ -40,7 +40,8 @@ impl Document {
         })
     }
 
-    /// The tables, each with a unique name for a file: that of its section, with a number from the second on.
+    /// The tables, each with a unique file name: the name of the section, with a number if it is not the first table of
+    /// the section.
     pub fn tables(&self) -> impl Iterator<Item = (String, &Table)> {
         self.sections.iter().flat_map(|section| {
             let tables = section.blocks.iter().filter_map(|block| match block {
@@ -69,11 +70,11 @@ pub struct Section {
     pub level: u8,
     /// The heading; may be empty.
     pub title: String,
-    /// How to read the section, in two sentences.
+    /// Help for reading the section, in two sentences.
     pub intro: &'static str,
     /// The chapter of the book, relative to `book/src`.
     pub book_page: Option<&'static str>,
-    /// Whether a reader has to open the section.
+    /// Whether the section is folded, so that a reader has to open it.
     pub folded: bool,
     /// The content.
     pub blocks: Vec<Block>,
@@ -82,7 +83,7 @@ pub struct Section {
 /// A part of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// Judgements and the figures that matter.
+    /// Judgements and key figures.
     Card(Card),
     /// A paragraph.
     Paragraph(String),
@@ -94,7 +95,7 @@ pub enum Block {
     Chart(Chart),
 }
 
-/// Judgements and the figures that matter.
+/// Judgements and key figures.
 #[derive(Clone, Debug)]
 pub struct Card {
     /// The judgements, the most important first.
@@ -112,7 +113,7 @@ pub struct Judgement {
     pub judgement: String,
     /// The reason.
     pub text: String,
-    /// What to do about it.
+    /// The fixes, each as one step.
     pub fixes: Vec<String>,
 }
 
@@ -195,7 +196,7 @@ pub enum Cell {
     Interval(f64, f64),
     /// A text, possibly from outside, and the identifier of the section that it leads to.
     Link(String, String),
-    /// The result of a check, and its text, possibly from outside.
+    /// The result of a check and its text, which may come from an untrusted file.
     Status(Status, Cow<'static, str>),
     /// No value.
     Empty,

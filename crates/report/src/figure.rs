@@ -47,7 +47,10 @@ impl Style {
 }
 
 /// Plotly's basic bundle (lines, points, bars); contains no `</script>`.
-pub const LIBRARY: &str = include_str!("../assets/plotly-basic.min.js");
+pub fn library() -> String {
+    let text = zstd::decode_all(&include_bytes!("../assets/plotly-basic.min.js.zst")[..]);
+    text.ok().and_then(|text| String::from_utf8(text).ok()).expect("a compressed text")
+}
 
 /// A chart as `{"data": [...], "layout": {...}}`.
 pub fn figure(chart: &Chart) -> Value {
@@ -68,7 +71,7 @@ pub fn figure(chart: &Chart) -> Value {
     figure
 }
 
-/// Rounds all numbers to seven digits, which is a third of the size.
+/// Rounds all numbers to seven digits, which reduces the size to a third.
 fn round(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -130,8 +133,8 @@ fn axis(axis: &Axis, range: (f64, f64)) -> Value {
     drawn
 }
 
-/// The ticks of a logarithmic axis: powers of ten; for short ranges also 2 and 5, or 2, 3, 5 and 7 times those; for very short ranges
-/// equal steps.
+/// The ticks of a logarithmic axis: powers of ten; in short ranges also their multiples by 2 and 5, or by 2, 3, 5 and
+/// 7; in very short ranges equal steps.
 pub fn log_ticks((low, high): (f64, f64)) -> Vec<f64> {
     if !(low > 0.0 && high.is_finite()) {
         return Vec::new();

@@ -15,7 +15,7 @@ use crate::run::Run;
 use crate::test_setup::TestSetup;
 
 impl Run {
-    /// The run in a run directory or in another tool's file, verified on these terms.
+    /// The run in a run directory or in another tool's file, verified with these options.
     ///
     /// # Errors
     /// The run cannot be read, or its workload is invalid.
@@ -28,7 +28,7 @@ impl Run {
         Self::of_verified(terms.verify(at, options, broken)?, Some(at))
     }
 
-    /// The run of a recording that is already verified. `at` is its place; `None` for several files that were merged.
+    /// The run of a recording that is already verified. `at` is its path; `None` for several files that were merged.
     ///
     /// # Errors
     /// Its failures cannot be read, or its workload is invalid.

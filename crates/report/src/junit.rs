@@ -1,7 +1,7 @@
-//! A report as `JUnit` XML: a test case for everything that makes the exit code of `offered run` other than 0.
+//! A report as `JUnit` XML, with a test case for everything that changes the exit code of `offered run` from 0.
 //!
-//! Nothing is skipped: what was not checked and does not matter to the exit code is no test case. What cannot fail (counts, times,
-//! stability) is in the output of the suite.
+//! No test case is skipped: a check that was not made and does not affect the exit code has no test case. Figures that
+//! cannot fail (counts, times, stability) are in the output of the suite.
 
 use std::fmt::Write as _;
 use std::io;
@@ -80,7 +80,8 @@ fn of_run(run: &Run) -> Suite {
     }
 }
 
-/// With a limit: whether the statistic is below it, and whether more requests of B fail. Without: whether the change is known.
+/// With a limit: the test cases whether the statistic is below it, and whether more requests of B fail. Without a
+/// limit: the test case whether the change is known.
 fn of_comparison(of: &Comparison) -> Suite {
     let case = |name: String, fails, message: &str| Case { name, fails, message: message.to_owned() };
     let cases = match (of.no_worse_than_percent, of.result) {
@@ -136,7 +137,7 @@ fn write_suite(writer: &mut Writer<Vec<u8>>, suite: &Suite) -> io::Result<()> {
     Ok(())
 }
 
-/// What was tested, if it is known.
+/// The tested target or workload, if it is known.
 fn write_properties(writer: &mut Writer<Vec<u8>>, properties: &[(&str, String)]) -> io::Result<()> {
     if properties.is_empty() {
         return Ok(());
@@ -163,8 +164,8 @@ fn write_case(writer: &mut Writer<Vec<u8>>, suite: &str, case: &Case) -> io::Res
     Ok(())
 }
 
-/// The validity, the success of requests, and the thresholds. Where the run is invalid, the validity is what fails. What else made the
-/// run fail is a case of its own: a failure that stopped it.
+/// The validity, the success of requests, and the thresholds. If the run is invalid, the case of the validity fails. A
+/// failure that stopped the run has a case of its own.
 fn cases(run: &Run) -> Vec<Case> {
     let verdict = &run.verdict;
     let is_invalid = verdict.validity == Validity::Invalid;
@@ -209,11 +210,20 @@ fn cases(run: &Run) -> Vec<Case> {
     cases
 }
 
+/// `, 7 not sent`; empty if all were sent.
+fn unsent_text(run: &Run, n: u64) -> String {
+    if n == 0 { String::new() } else { format!(", {n} {}", run.verdict.not_sent_heading()) }
+}
+
 /// The first lines of every output, and a line per request.
 fn output(run: &Run) -> String {
     let mut text = String::from("\n");
     for line in Conclusion::of(run).lines {
-        let _ = writeln!(text, "{}: {}", line.judgement, visible(&line.text));
+        let _ = write!(text, "{}: {}", line.judgement, visible(&line.text));
+        for fix in run.fixes(&line) {
+            let _ = write!(text, "; fix: {}", visible(&fix));
+        }
+        text.push('\n');
     }
     for scenario in &run.verdict.scenarios {
         let (name, requests) = (visible(&scenario.source.path), scenario.requests.last().map_or(0, |all| all.requests));
@@ -221,12 +231,13 @@ fn output(run: &Run) -> String {
         let _ = writeln!(text, "scenario {name}: {}: {reason}; {requests} requests", scenario.validity.text());
     }
     for row in &run.verdict.requests {
-        let RequestStats { label, requests, ok, failed, p50_ms, p95_ms, p99_ms, max_ms } = row;
+        let RequestStats { label, requests, ok, not_sent, p50_ms, p95_ms, p99_ms, max_ms, .. } = row;
+        let (failed, not_sent) = (row.failed_after_sending(), unsent_text(run, *not_sent));
         let [p50, p95, p99, max] = [p50_ms, p95_ms, p99_ms, max_ms].map(|time| optional(*time));
         let label = visible(label);
         let _ = writeln!(
             text,
-            "{label}: {requests} requests, {ok} ok, {failed} failed; response time of successes in ms: p50 {p50}, p95 {p95}, p99 {p99}, max {max}"
+            "{label}: {requests} requests, {ok} ok, {failed} failed{not_sent}; response time of successes in ms: p50 {p50}, p95 {p95}, p99 {p99}, max {max}"
         );
     }
     if let Some(visits) = &run.verdict.visits {
@@ -286,8 +297,14 @@ mod tests {
         run.verdict.warnings.push(Warning::from(WarningKind::StoppedEarly {
             reason: Some("login failed".to_owned()),
             end: Some(End::RequestFailed),
+            at_s: None,
+            duration_s: None,
         }));
         let stopped = text(&run);
         assert!(stopped.contains("tests=\"3\" failures=\"1\"") && stopped.contains("login failed"), "{stopped}");
+        // The fix of what the reason of the validity names.
+        let named = Warning { in_reason: true, ..WarningKind::ThreadsUnknown.into() };
+        run.verdict.warnings = vec![named.clone()];
+        assert!(text(&run).contains(&format!("; fix: {}", named.fix)), "{}", text(&run));
     }
 }

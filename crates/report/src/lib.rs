@@ -24,6 +24,7 @@ pub mod html;
 mod input_document;
 pub mod junit;
 pub mod markdown;
+mod next_steps;
 mod point_name;
 mod readable;
 mod report;

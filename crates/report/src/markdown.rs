@@ -11,8 +11,8 @@ use crate::report::Report;
 /// Maximum number of lines of a part that are not folded, blank lines and the line that unfolds the rest among them.
 const LINES: usize = 15;
 
-/// The report as Markdown: a part for its runs (one run, or all side by side), for each sweep, each comparison and each site. Of each part at most
-/// 15 lines are shown; the rest is in a `<details>` element.
+/// The report as Markdown. It has a part for its runs (one run, or all side by side), for each sweep, for each
+/// comparison and for each site. At most 15 lines of each part are shown; the rest is in a `<details>` element.
 pub fn markdown(report: &Report) -> String {
     let runs = match &report.runs[..] {
         [] => None,
@@ -32,7 +32,7 @@ struct Part {
     heading: String,
     /// Groups of lines, with a blank line between groups.
     shown: Vec<Vec<String>>,
-    /// What is folded, in a few words.
+    /// A description of the folded content, in a few words.
     summary: String,
     folded: Vec<Block>,
 }

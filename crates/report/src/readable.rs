@@ -1,4 +1,4 @@
-//! Makes documents whose texts from outside (names, labels, reasons) have unreadable characters as escapes.
+//! Escapes unreadable characters in the texts of a document that come from outside (names, labels, reasons).
 
 use std::borrow::Cow;
 
@@ -8,14 +8,14 @@ use crate::chart::{Axis, Chart, Scale, Shape};
 use crate::document::{Block, Card, Cell, Document, Judgement, Section, Table};
 
 impl Document {
-    /// A document whose texts are readable: unreadable characters of names from outside are shown as escapes.
+    /// A document with readable texts: unreadable characters in names from outside are shown as escapes.
     pub fn new(mut title: String, mut sections: Vec<Section>, source: &'static str) -> Self {
         readable(&mut title);
         sections.iter_mut().for_each(make_readable);
         Self { title, subtitle: String::new(), conclusion: String::new(), sections, source }
     }
 
-    /// The document with what was tested, in one line, and with the conclusion in a few words.
+    /// The document with a subtitle (one line with the tested target or workload) and the conclusion in a few words.
     #[must_use]
     pub fn with_subtitle(self, mut subtitle: String, mut conclusion: String) -> Self {
         [&mut subtitle, &mut conclusion].into_iter().for_each(readable);

@@ -15,7 +15,7 @@ use crate::run::Run;
 pub struct Report {
     /// Schema of this document.
     pub schema: Schema<Report>,
-    /// The title; `None`: that of the runs.
+    /// The title; `None`: the names of the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The runs, in the given order.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::chart_data::ChartData;
 use crate::check_counts::CheckCounts;
 use crate::test_setup::TestSetup;
+use crate::verdict_lines::VerdictLine;
 
 /// A run with its verdict and the data of its charts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,7 +41,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of which only the recording is known.
+    /// A run without known workload and record.
     pub fn new(name: String, verdict: Verdict, chart_data: Option<ChartData>) -> Self {
         Self {
             name,
@@ -57,10 +58,8 @@ impl Run {
         }
     }
 
-    /// What to do about the reason of the validity: what is missing of the run, and the warnings that the reason names.
-    pub(crate) fn reason_fixes(&self) -> Vec<String> {
-        let named = self.verdict.warnings.iter().filter(|warning| warning.in_reason).map(|warning| warning.fix.clone());
-        let incomplete = self.verdict.incomplete.iter().map(|incomplete| incomplete.fix().to_owned());
-        incomplete.chain(named).collect()
+    /// The fixes of a line of the verdict.
+    pub(crate) fn fixes(&self, line: &VerdictLine) -> Vec<String> {
+        line.fixes(&self.verdict, |warning| warning.fix.clone())
     }
 }

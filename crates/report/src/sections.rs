@@ -22,7 +22,7 @@ pub(crate) mod visits;
 
 use std::borrow::Cow;
 
-use offered_verify::TimeStats;
+use offered_verify::{TimeStats, Warning};
 
 use crate::conclusion::Conclusion;
 use crate::document::{Block, Cell, Document, Section, Table};
@@ -35,7 +35,7 @@ const LABELS: usize = 30;
 /// The source of the numbers, as HTML.
 const SOURCE: &str = include_str!("../templates/source.html");
 
-/// The full report as a document: the conclusion and what matters first, everything else folded.
+/// The full report as a document: the conclusion and the most important sections first, all other sections folded.
 pub fn document(report: &Report) -> Document {
     let mut sections = match &report.runs[..] {
         [] => Vec::new(),
@@ -94,13 +94,19 @@ fn of_several(number: usize, run: &Run) -> Vec<Section> {
     [head].into_iter().chain(of_run(run).into_iter().map(part)).collect()
 }
 
-/// The warnings; those that the verdict names are in the card, with their fixes.
+/// The warnings and notes, without those that the card of the verdict shows.
 fn warnings(run: &Run) -> Option<Section> {
-    let rest: Vec<_> = run.verdict.warnings.iter().filter(|warning| !warning.in_reason).cloned().collect();
-    (!rest.is_empty()).then(|| Section {
+    let mut rest: Vec<_> = run.verdict.warnings.iter().filter(|warning| !warning.in_reason).cloned().collect();
+    rest.sort_by_key(Warning::is_note);
+    let title = match (rest.first()?.is_note(), rest.last()?.is_note()) {
+        (true, _) => "Notes",
+        (false, true) => "Warnings and notes",
+        (false, false) => "Warnings",
+    };
+    Some(Section {
         id: "warnings".into(),
         level: 2,
-        title: "Warnings".into(),
+        title: title.into(),
         intro: "",
         book_page: None,
         folded: false,

@@ -1,4 +1,5 @@
-//! The page of a study: figures and tables from its result files, each with the claim of the paper and whether it holds.
+//! The page of a study: figures and tables from its result files, each with the claim of the paper and the result of
+//! checking it.
 //!
 //! A TOML file describes the page; `studies/README.md` documents the keys. Data are CSV files, or the JSON documents of
 //! `simulate`, `plan` and `sweep`.
@@ -69,7 +70,7 @@ fn section(id: &str, title: &str) -> Section {
 }
 
 impl Figure {
-    /// `None` if there is no row for it, and the figure may lack some.
+    /// `None` if the claim has no row and the figure may lack rows.
     fn available<T>(&self, made: Result<T, Error>) -> Result<Option<T>, Error> {
         match made {
             Err(Error::NoRow { .. }) if self.not_made.is_some() => Ok(None),
@@ -78,7 +79,7 @@ impl Figure {
     }
 }
 
-/// The section of a figure, whether it was made, and how many of its claims hold.
+/// The section of a figure, whether the figure was made, and the number of its claims that hold.
 fn made(figure: &Figure, path: &Path, folder: &Path) -> Result<(Section, (String, String)), Error> {
     let mut section = section(&figure.id, &figure.title);
     let paragraph = |head: &str, text: &str| Block::Paragraph(format!("{head}: {text}"));

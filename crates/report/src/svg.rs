@@ -1,6 +1,7 @@
 //! A chart as an SVG file, drawn without a browser.
 //!
-//! The same chart as on the page in the same styles, without tooltips. Of a heat map, only the largest value is written.
+//! The chart has the same styles as on the page, but no tooltips. For a heat map, only the largest value is written as
+//! text.
 
 use std::ops::Range;
 
@@ -24,7 +25,7 @@ const LETTERS: usize = 44;
 /// Maximum number of points of a curve whose points are marked.
 const FEW: usize = 40;
 
-/// Why a chart could not be drawn.
+/// Reason why a chart cannot be drawn.
 pub type Error = DrawingAreaErrorKind<std::io::Error>;
 type Context<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<AxisRange, AxisRange>>;
 
@@ -69,7 +70,7 @@ fn draw(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Erro
     Ok(())
 }
 
-/// Draws the legend beside the curves; the library would draw it over them.
+/// Draws the legend beside the curves, because the library would draw it over them.
 fn legend(chart: &Chart, area: &DrawingArea<SVGBackend, Shift>) -> Result<(), Error> {
     for (series, i) in chart.series.iter().take(LINES).zip(1..) {
         let (x, y) = ((SIZE.0 - LEGEND) as i32 + 12, 24 + LINE * i);

@@ -62,7 +62,7 @@ struct LoopState {
     batch: Vec<Event>,
     /// When the first event of the batch arrived.
     batch_since: Instant,
-    /// Long-running requests to be reported to the sink, and when the first was found.
+    /// Long-running requests that will be reported to the sink, and the time when the first was found.
     long_running: Vec<Event>,
     long_running_since: Instant,
     /// Events that have arrived and are not yet processed.
@@ -163,7 +163,7 @@ impl<T: Transport> Driver<'_, T> {
         now
     }
 
-    /// Replaces the events of attempts that have arrived by those of requests that have ended.
+    /// Replaces the received events of attempts by the events of the requests that have ended.
     #[inline]
     fn settle_attempts(&mut self, now: Instant, state: &mut LoopState) {
         let Some(attempts) = &mut self.attempts else { return };

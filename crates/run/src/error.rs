@@ -36,7 +36,7 @@ pub enum Error {
         reason: String,
     },
     /// The target is a database and refuses the login or a statement.
-    #[error("the database at {address} refused: {reason}")]
+    #[error("the database at {address} refused the connection: {reason}")]
     Database {
         /// The address.
         address: String,
@@ -85,7 +85,7 @@ pub enum Error {
     /// The gRPC descriptors cannot be obtained or used.
     #[error("gRPC descriptors: {0}")]
     Descriptors(String),
-    /// A path, header or body that cannot be sent.
+    /// A path, header or body cannot be sent.
     #[error("request `{name}`: {reason}")]
     Request {
         /// The name of the request.
@@ -93,7 +93,7 @@ pub enum Error {
         /// The reason why it is invalid.
         reason: String,
     },
-    /// A value's name in single braces, where a placeholder has two.
+    /// The name of a value is in single braces, but a placeholder has double braces.
     #[error("{0}")]
     SingleBraces(SingleBraces),
     /// A variable without a value.
@@ -104,13 +104,13 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
-    /// A condition of a flow that cannot be decided.
+    /// A condition of a flow cannot be evaluated.
     #[error("a condition of a flow: {reason}")]
     Condition {
         /// The reason.
         reason: String,
     },
-    /// A source address that cannot be used.
+    /// A source address cannot be used.
     #[error(
         "cannot connect from {source_address} (target.sources): {reason}; use addresses of this machine, IPv4 or IPv6 like the target"
     )]
@@ -120,9 +120,9 @@ pub enum Error {
         /// The reason why it is invalid.
         reason: String,
     },
-    /// A limit smaller than the number of threads, so that a thread would get nothing.
+    /// A limit is smaller than the number of threads, so a thread would get none of it.
     #[error(
-        "{what} = {limit} is less than the number of threads ({threads}); raise it, or set generator.threads = {limit}"
+        "{what} = {limit} is less than the number of threads ({threads}); raise {what}, or set generator.threads = {limit}"
     )]
     Limit {
         /// The key of the limit, such as `connections` or `in_flight`.

@@ -1,7 +1,8 @@
-//! Streamed responses: when their events arrive, how they end, and what they count.
+//! Streamed responses: the arrival times of their events, their ends, and their counts.
 //!
-//! The bytes of the body are parsed as they are read and not kept. Instants are the kernel's receive stamps, where there are any. Data that
-//! were read at once have one stamp: only the last event in them has a known arrival.
+//! The bytes of the body are parsed as they are read and not kept. Instants are the kernel's receive timestamps, if the
+//! kernel provides them. Data that were read at once have one timestamp, so only the last event in them has a known
+//! arrival. For the first and the last chunk, the earliest possible arrival is recorded too.
 
 mod chunk;
 mod sse;
@@ -50,23 +51,67 @@ impl ExpectedStream {
         Ok(Arc::new(Self { stream: stream.clone(), awaited, keeps_text }))
     }
 
+    /// Whether the stream is the response of a language model.
+    pub(crate) fn is_openai(&self) -> bool {
+        self.stream.format == StreamFormat::OpenAi
+    }
+
     /// How long the stream is read at most; `None`: to its end.
     pub(crate) fn listen(&self) -> Option<Nanos> {
         self.stream.listen
     }
 }
 
+/// A thread that slept, and read data within this time of their stamp, was woken by them: they arrived at once.
+pub(crate) const PROMPT: Nanos = Nanos::from_micros(200);
+
+/// What is known about the arrival of the data of one read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DataArrival {
+    /// The kernel's receive time of the last of them, since the Unix epoch.
+    pub(crate) stamp: Option<Nanos>,
+    /// How long data had been waiting.
+    pub(crate) waited: Option<Nanos>,
+    /// None arrived before this instant.
+    pub(crate) empty_until: Instant,
+    /// Whether the thread slept until it was told of them.
+    pub(crate) has_slept: bool,
+    /// Whether the stamp may be that of the data of another exchange.
+    pub(crate) is_shared: bool,
+}
+
+impl DataArrival {
+    /// The earliest possible arrival of the first of these data, if the kernel held the last of them for this time;
+    /// `None` if it arrived with the last, or if this is not known.
+    fn earliest(self, held: Option<Nanos>) -> Option<Instant> {
+        held.filter(|held| *held > PROMPT || !self.has_slept).map(|_| self.empty_until)
+    }
+}
+
+/// The time before a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interval {
+    /// From the request to the first chunk.
+    First(Nanos),
+    /// From the chunk before.
+    Gap(Nanos),
+}
+
 /// One read from the socket.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReadTimes {
-    /// The kernel's stamp of the last data, since the Unix epoch.
+    /// The kernel's timestamp of the last data, since the Unix epoch.
     stamp: Option<Nanos>,
-    /// When the last data arrived, as far as that is known; else when they were read.
+    /// When the last data arrived; if that is not known, when they were read.
     arrival: Instant,
     /// How long the kernel held the last data; `None`: not known.
     held: Option<Nanos>,
-    /// Since when data had been waiting, as far as that is known.
-    earliest: Instant,
+    /// The instant since which data had been waiting, as far as that is known.
+    waiting: Instant,
+    /// See [`DataArrival::earliest`].
+    earliest: Option<Instant>,
+    /// Whether even the last data have no timestamp of their own.
+    is_shared: bool,
 }
 
 /// Reads the stream in one response.
@@ -91,8 +136,11 @@ struct StreamTimes {
     last_read: Option<ReadTimes>,
     /// Number of chunks in the current read.
     in_read: u64,
-    /// The text so far, as between quotes in JSON, if it is needed.
+    /// Number of events in the current read, including the response head.
+    events: u64,
+    /// The text so far, escaped as in JSON, if it is needed; and whether a chunk exceeded its maximum length.
     text: Option<Vec<u8>>,
+    is_text_full: bool,
 }
 
 impl StreamReader {
@@ -110,26 +158,23 @@ impl StreamReader {
         }
     }
 
-    /// Data were read at `now`. `stamp` is the kernel's receive time of the last of them, since the Unix epoch, and `waited` how long data
-    /// had been waiting. No data arrived before the request was `sent`.
-    pub(crate) fn begin_read(
-        &mut self,
-        now: Instant,
-        stamp: Option<Nanos>,
-        waited: Option<Nanos>,
-        sent: Option<Instant>,
-    ) {
+    /// Data were read at `now`. None arrived before the request was `sent`.
+    pub(crate) fn begin_read(&mut self, now: Instant, data: DataArrival, sent: Option<Instant>) {
+        let DataArrival { stamp, waited, is_shared, .. } = data;
         let held = stamp.and_then(|stamp| unix_now().0.checked_sub(stamp.0)).map(Nanos);
         let held = held.filter(|held| *held <= sent.unwrap_or_default().until(now));
+        let stamp = stamp.filter(|_| held.is_some());
         let arrival = now.earlier(held.unwrap_or_default());
-        let earliest = arrival.min(now.earlier(waited.unwrap_or_default()));
-        self.times.read = ReadTimes { stamp: stamp.filter(|_| held.is_some()), arrival, held, earliest };
-        self.times.in_read = 0;
+        let waiting = arrival.min(now.earlier(waited.unwrap_or_default()));
+        let earliest = data.earliest(held).map(|at| at.max(sent.unwrap_or_default()).min(waiting));
+        self.times.read = ReadTimes { stamp, arrival, held, waiting, earliest, is_shared };
+        (self.times.in_read, self.times.events) = (0, 0);
     }
 
     /// The response head has arrived.
     pub(crate) fn begin<'a>(&mut self, headers: impl Iterator<Item = (&'a str, &'a [u8])>) {
         self.has_begun = true;
+        self.times.events += 1;
         self.times.record.head = self.times.read.arrival;
         let mut media_type: &[u8] = b"";
         for (name, value) in headers {
@@ -157,8 +202,21 @@ impl StreamReader {
             StreamFormat::Sse => *has_ended = *has_ended || times.take_event(&event, expected),
             StreamFormat::OpenAi => *has_ended |= times.take_chunk(&event, error),
         });
+        if !parser.ends_with_event() {
+            times.see_more_data();
+        }
         if fed.is_err() {
             self.error = Some(Reason::words("an event of more than 4 MB"));
+        }
+    }
+
+    /// The time before the chunk that the last read brought; `None` if it brought none, or several. The request was `sent`.
+    pub(crate) fn interval(&self, sent: Option<Instant>) -> Option<Interval> {
+        let StreamTimes { record, in_read, .. } = &self.times;
+        match (record.chunks, in_read) {
+            (1, 1) => Some(Interval::First(sent?.until(record.first_token?))),
+            (_, 1) => record.gaps_us.last().map(|us| Interval::Gap(Nanos::from_micros(u64::from(*us)))),
+            _ => None,
         }
     }
 
@@ -219,7 +277,7 @@ impl StreamReader {
         let least = u64::from(least?);
         (count < least).then(|| {
             let what = if stream.format == StreamFormat::Sse { "events" } else { "tokens" };
-            (Outcome::Short, format!("{count} {what} of at least {least}").into())
+            (Outcome::Short, format!("{count} {what}, but at least {least} were expected").into())
         })
     }
 }
@@ -227,6 +285,8 @@ impl StreamReader {
 impl StreamTimes {
     /// Takes an event of the format `sse`. Returns whether it is the last one.
     fn take_event(&mut self, event: &ServerEvent<'_>, expected: &ExpectedStream) -> bool {
+        self.see_more_data();
+        self.events += 1;
         let stream = &expected.stream;
         if stream.end.as_deref().is_some_and(|end| end.as_bytes() == event.data) {
             return true;
@@ -238,6 +298,8 @@ impl StreamTimes {
 
     /// Takes an event of the format `openai`. Returns whether it is the last one.
     fn take_chunk(&mut self, event: &ServerEvent<'_>, error: &mut Option<Reason>) -> bool {
+        self.see_more_data();
+        self.events += 1;
         if event.data == DONE {
             return true;
         }
@@ -251,8 +313,11 @@ impl StreamTimes {
                 record.tokens_in = chunk.tokens_in.or(record.tokens_in);
                 record.tokens_cached = chunk.tokens_cached.or(record.tokens_cached);
                 record.tokens_out = chunk.tokens_out.or(record.tokens_out);
-                if let Some(text) = self.text.as_mut().filter(|text| text.len() + chunk.text.len() <= MAX_TEXT) {
-                    text.extend_from_slice(chunk.text);
+                if let Some(text) = &mut self.text {
+                    self.is_text_full |= text.len() + chunk.text.len() > MAX_TEXT;
+                    if !self.is_text_full {
+                        text.extend_from_slice(chunk.text);
+                    }
                 }
                 if chunk.has_answer || chunk.has_reasoning {
                     self.count_chunk(chunk.has_answer);
@@ -279,18 +344,34 @@ impl StreamTimes {
             record.gap_max = record.gap_max.max(Some(gap));
             record.gaps_us.push(u32::try_from((gap.0 + 500) / 1000).unwrap_or(u32::MAX).max(1));
         }
+        let earliest = read.earliest.filter(|_| read.is_shared);
         if record.chunks == 1 {
-            (record.first_token, record.read_late) = (Some(read.arrival), read.held);
-        } else if record.chunks == *in_read {
-            // The first chunk was not the last in its read, so the stamp of the read is not its own.
-            record.first_token = record.first_token.min(Some(read.earliest));
+            (record.first_token, record.first_earliest, record.read_late) = (Some(read.arrival), earliest, read.held);
         }
         if is_answer && record.first_answer.is_none() {
-            record.first_answer = if *in_read > 1 { Some(read.earliest) } else { Some(read.arrival) };
-            record.first_answer = record.first_answer.max(record.first_token);
+            record.first_answer = if record.chunks == 1 { record.first_token } else { Some(read.arrival) };
         }
-        (record.last_token, record.last_read_late) = (Some(read.arrival), read.held);
+        (record.last_token, record.last_earliest, record.last_read_late) = (Some(read.arrival), earliest, read.held);
         *last_read = Some(*read);
+    }
+
+    /// The current read contains more data than those already processed, so its timestamp is not that of the chunks so
+    /// far.
+    fn see_more_data(&mut self) {
+        let Self { record, read, in_read, events, .. } = self;
+        if *in_read == 0 {
+            return;
+        }
+        record.last_earliest = read.earliest;
+        if record.chunks == *in_read {
+            record.first_earliest = read.earliest;
+        }
+        // The chunk is what the thread knew to be waiting.
+        if record.chunks == 1 && *events == 1 {
+            record.read_late = read.held.map(|held| held + read.waiting.until(read.arrival));
+            record.first_answer = record.first_answer.map(|_| read.waiting);
+            record.first_token = Some(read.waiting);
+        }
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Generator {
     /// The script of the sessions, if they need one.
     script: Option<Arc<Script>>,
     stop: Arc<AtomicBool>,
-    /// Once the run is stopped: set to stop waiting for responses, too.
+    /// If set after the run is stopped: responses are no longer awaited.
     abort: Arc<AtomicBool>,
     halt: Arc<Halt>,
     live: Arc<[LiveCounters]>,
@@ -55,12 +55,12 @@ pub struct Generator {
     from: Instant,
 }
 
-/// Where the requests go.
+/// The destination of the requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
-    /// To the target of the workload.
+    /// Requests go to the target of the workload.
     Target,
-    /// To a mock server on a virtual clock. Its response times, in seconds, follow this distribution.
+    /// Requests go to a mock server on a virtual clock. Its response times, in seconds, have this distribution.
     Mock(Distribution),
 }
 
@@ -80,14 +80,14 @@ struct StartSignal<'a> {
     priorities: &'a Priorities,
 }
 
-/// What one thread did.
+/// Statistics of one thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadStats {
-    /// From the start of the run to the last response of the thread.
+    /// Time from the start of the run to the last response of the thread.
     pub elapsed: Nanos,
     /// The part of `elapsed` in which the thread neither slept nor spun.
     pub busy: Nanos,
-    /// Processor time, including spinning.
+    /// Processor time of the thread, including spinning.
     pub cpu: Nanos,
 }
 
@@ -150,7 +150,7 @@ impl Generator {
         Ok(Self { workload, share, threads, backend, script, stop, abort, halt, live, observer, from })
     }
 
-    /// Uses `stop` instead of a flag of its own to stop the run.
+    /// Stops the run when `stop` is set, instead of a new flag.
     #[must_use]
     pub fn stopped_by(self, stop: Arc<AtomicBool>) -> Self {
         let halt = Arc::new(Halt::new(stop.clone()));
@@ -168,14 +168,14 @@ impl Generator {
         self
     }
 
-    /// Starts at `from`; see [`Agenda::from`]. `None` if the workload cannot be started there.
+    /// Sets the start to `from`; see [`Agenda::from`]. `None` if the workload cannot be started there.
     #[must_use]
     pub fn from(self, from: Instant) -> Option<Self> {
         self.workload.agenda(self.share).from(from)?;
         Some(Self { from, ..self })
     }
 
-    /// Set when a stopped run does not wait for requests in flight.
+    /// The abort flag: once it is set, a stopped run ends without waiting for requests in flight.
     pub fn abort(&self) -> Arc<AtomicBool> {
         self.abort.clone()
     }
@@ -529,8 +529,8 @@ fn limits(workload: &Workload) -> Vec<(&'static str, u32)> {
     limits.filter_map(|(what, limit)| Some((what, limit?))).collect()
 }
 
-/// The number of threads that send `share` of `workload` on this machine: as the workload says, else as many as the
-/// rate needs, at most one per core, and at most one per connection.
+/// The number of threads that send `share` of `workload` on this machine: the number in the workload, otherwise as many
+/// as the rate needs, but at most one per core and one per connection.
 pub fn threads(workload: &Workload, share: Share) -> u16 {
     let cores = thread::available_parallelism().map_or(1, |n| n.get().min(1024) as u16);
     let fewest = limits(workload).into_iter().map(|(_, limit)| limit).min().unwrap_or(u32::MAX);

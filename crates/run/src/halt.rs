@@ -1,4 +1,4 @@
-//! Stopping a run from inside.
+//! Stopping a run from within one of its threads.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};

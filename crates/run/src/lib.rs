@@ -1,8 +1,8 @@
 //! The load generator: sends the requests of the agenda at their scheduled times.
 //!
-//! Each thread owns all it needs: its share of the agenda, its connections, its poller. Sessions are entries of the agenda,
-//! not tasks. The thread that finds a request due also writes it to the socket, so nothing delays it. Threads share only
-//! the common start and the counters that can be watched.
+//! Each thread owns its share of the agenda, its connections and its poller. Sessions are entries of the agenda,
+//! not tasks. The thread that finds a due request also writes it to the socket, without a hand-over. Threads share only
+//! the common start and the live counters.
 //!
 //! # Example
 //! A run against a mock server on a virtual clock: ten seconds of requests, with exponential response times of 20 ms on
@@ -57,7 +57,7 @@ pub use transport::read_response;
 
 use offered_events::Event;
 
-/// Receives the events of one thread while a run is under way. The run never waits for it.
+/// Receives the events of one thread during a run. The run never waits for it.
 pub trait Sink: Send {
     /// Takes a batch of events. It must not block; errors are reported at the end.
     fn record(&mut self, batch: Vec<Event>);

@@ -32,6 +32,8 @@ pub(crate) struct OutgoingRequest {
     /// The index of its target, and of the protocol client that carries it.
     pub(crate) target: u16,
     pub(crate) client: u16,
+    /// Whether a response has led away from the target that the workload chose, so that its credentials are not sent.
+    pub(crate) left_target: bool,
     /// Names and values, in order.
     pub(crate) headers: Vec<(String, String)>,
     /// The body; `None` sends no body and no length. Requests with the same constant body share its bytes.
@@ -52,6 +54,13 @@ pub(crate) struct OutgoingRequest {
 }
 
 impl OutgoingRequest {
+    /// Whether the request may be sent again after the server may have processed it: see [`is_idempotent`]. A completion of a language model
+    /// changes nothing on the server.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        let is_completion = self.stream.as_ref().is_some_and(|stream| stream.is_openai());
+        is_completion || is_idempotent(&self.method, self.headers.iter().map(|(name, _)| name.as_str()))
+    }
+
     /// Whether the body is sent only after a 100 response (`Expect: 100-continue`, RFC 9110, section 10.1.1).
     pub(crate) fn expects_continue(&self) -> bool {
         let expects = |(name, value): &(String, String)| {
@@ -68,6 +77,13 @@ impl OutgoingRequest {
         let said = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(GRPC_TIMEOUT));
         said.map(|(_, value)| grpc_timeout(value)).transpose()
     }
+}
+
+/// Whether a request with this method and these headers has the same effect once and twice: by its method (RFC 9110, section 9.2.2), or because
+/// it has the header `Idempotency-Key`, by which the server recognises a repetition (as in Go's `net/http`, `isReplayable`).
+pub(crate) fn is_idempotent<'a>(method: &str, mut headers: impl Iterator<Item = &'a str>) -> bool {
+    ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"].contains(&method)
+        || headers.any(|name| ["idempotency-key", "x-idempotency-key"].iter().any(|key| name.eq_ignore_ascii_case(key)))
 }
 
 /// The header with the deadline of a gRPC call.
@@ -130,7 +146,7 @@ impl Body {
     }
 }
 
-/// Adds `bytes` to `used`, if the total stays within its maximum.
+/// Adds `bytes` to `used`, unless the total would exceed its maximum.
 fn reserve(used: &AtomicUsize, bytes: usize) -> bool {
     let fits = used.fetch_add(bytes, Relaxed) + bytes <= MAX_TOTAL_BODY_BYTES;
     if !fits {

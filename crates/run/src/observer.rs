@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use offered_events::{Event, Exchange, Outcome, Reason};
 
-/// Receives the exchanges of all threads and forwards those that are wanted. Forwarding never blocks.
+/// Receives the exchanges of all threads and forwards the ones that its constructor selects. Forwarding never blocks.
 pub struct ExchangeObserver {
     out: Sender<Exchange>,
     /// Maximum number of bytes of a body to forward.

@@ -46,11 +46,11 @@ pub fn preview(workload: &Workload, run: &RunId, most: usize) -> Result<Vec<Exch
                 ..Exchange::default()
             });
         };
-        if let Some(outgoing) = script.token_for_preview(label, context).map_err(error)?
-            && !tokens.contains(&outgoing)
+        if let Some((key, outgoing)) = script.token_for_preview(label, context).map_err(error)?
+            && !tokens.contains(&key)
         {
             add(&outgoing, &token, true);
-            tokens.push(outgoing);
+            tokens.push(key);
         }
         add(&script.for_preview(label, context).map_err(error)?, request, false);
     }

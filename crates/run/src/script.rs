@@ -62,9 +62,9 @@ pub(crate) struct Script {
     values: Values,
     requests: Vec<ScriptedRequest>,
     conditions: Vec<Condition>,
-    /// The slots of extracted values that begin a path, so that they may be relative URLs.
+    /// The slots of extracted values at the beginning of a path; these values may be relative URLs.
     url_slots: HashSet<u16>,
-    /// Whether some value depends on the visit of its user.
+    /// Whether at least one value depends on the number of the visit.
     counts_visits: bool,
     origins: Origins,
     tokens: Tokens,
@@ -89,13 +89,13 @@ struct ScriptedRequest {
     method: String,
     path: Path,
     headers: Vec<(String, Text)>,
-    /// Headers of the generator itself, which neither the request nor the target sets or omits.
+    /// Default headers of the generator that neither the request nor the target sets or omits.
     own_headers: Vec<(&'static str, &'static str)>,
     auth: Option<Credentials>,
     body: Body,
     /// For SQL: the parameters of the statements.
     parameters: Vec<Option<Text>>,
-    /// For a WebSocket message: the pattern that its response must match, where it depends on the request.
+    /// For a WebSocket message: the pattern that its response must match, if it depends on the request.
     awaited: Option<Text>,
     checks: Vec<Check>,
     extract: Vec<Extraction>,
@@ -122,11 +122,6 @@ impl ScriptedRequest {
         values: &Values,
     ) -> Result<Self, Error> {
         let invalid = |reason: String| Error::Request { name: request.name().to_owned(), reason };
-        let sets_cookies = request.headers_to(target).any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
-        if target.cookies() && sets_cookies {
-            let reason = "has a Cookie header, and target.cookies = true; remove one of the two";
-            return Err(invalid(reason.to_owned()));
-        }
         let headers: Vec<(String, Text)> =
             request.headers_to(target).map(|(name, value)| (name.clone(), values.text(value))).collect();
         let is_set = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
@@ -224,9 +219,9 @@ enum Credentials {
 pub(crate) struct SessionState {
     /// Extracted values, by slot.
     values: Vec<Option<Box<str>>>,
-    /// The URL of the response that a value was extracted from, by slot; only of values that begin a path.
+    /// The URL of the response that a value was extracted from, by slot; only for values at the beginning of a path.
     bases: HashMap<u16, Location>,
-    /// The forms of pages, or why there is none, by the request that submits them.
+    /// The forms of pages, or the reason why a form is missing, by the request that submits them.
     forms: HashMap<u16, Result<Form, String>>,
     /// The last digest challenge of each target.
     challenges: HashMap<u16, Challenge>,
@@ -359,7 +354,7 @@ impl Script {
             return self.unserved_form(label, form, context, &state);
         }
         let mut outgoing = self.request(label, context, Some(&state), Instant::ZERO)?;
-        if matches!(self.requests[usize::from(label)].auth, Some(Credentials::OAuth2(_))) {
+        if !outgoing.left_target && matches!(self.requests[usize::from(label)].auth, Some(Credentials::OAuth2(_))) {
             outgoing.headers.push(("Authorization".to_owned(), "Bearer {{access_token}}".to_owned()));
         }
         for name in self.values.names() {
@@ -367,18 +362,6 @@ impl Script {
             outgoing.path = outgoing.path.replace(&format!("%7B%7B{name}%7D%7D"), &format!("{{{{{name}}}}}"));
         }
         Ok(outgoing)
-    }
-
-    /// The token request of request `label` as it would be sent first, if it has one; like [`for_preview`](Self::for_preview).
-    ///
-    /// # Errors
-    /// A value is missing.
-    pub(crate) fn token_for_preview(
-        &self,
-        label: u16,
-        context: RequestContext,
-    ) -> Result<Option<OutgoingRequest>, MissingValue> {
-        self.first_token_request(label, context, Some(&self.values.for_preview()))
     }
 
     /// Adds the turn of request `label` to the conversations in its body. `text`: the text of its response, as between quotes in JSON.

@@ -10,7 +10,8 @@ use crate::script::{RequestContext, Script};
 pub struct TraceContexts(Script);
 
 impl TraceContexts {
-    /// Those of the run with this ID; `None`: no request has such a header, or the workload cannot be compiled here.
+    /// The headers of the run with this ID; `None`: no request has such a header, or the workload cannot be compiled
+    /// here.
     pub fn new(workload: &Workload, run: &RunId) -> Option<Self> {
         let mut script = Script::compile(workload, workload.target()?).ok()?;
         script.in_run(run.clone());

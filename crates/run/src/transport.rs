@@ -1,4 +1,4 @@
-//! Transports: how requests get to a server and what comes of them.
+//! Transports send requests to a server and report their outcomes.
 //!
 //! Three traits separate the driver from the protocols, so that another protocol is another file and a test needs no
 //! network:
@@ -9,7 +9,7 @@
 //! * [`ProtocolClient`] adds `begin`, `start_at` and `request_text`. [`Scripted`] and
 //!   [`Unscripted`](unscripted::Unscripted) make a transport of it.
 //!
-//! [`Http1`](http1::Http1) is both a transport and a protocol client: without a script nothing stands between it and the driver.
+//! [`Http1`](http1::Http1) is both a transport and a protocol client: without a script the driver uses it directly.
 
 mod addresses;
 mod attempts;
@@ -33,6 +33,7 @@ mod scripted;
 mod several;
 mod socket;
 mod stream;
+mod stream_pauses;
 mod timers;
 mod tls;
 mod tunnel;
@@ -62,7 +63,7 @@ pub(crate) trait Client<S> {
     /// The time since the start of the run.
     fn now(&self) -> Instant;
 
-    /// Waits until something happens or until `deadline`, and adds what happened to `sink`.
+    /// Waits until a socket is ready or until `deadline`, and adds the results to `sink`.
     fn wait(&mut self, deadline: Instant, sink: &mut S);
 
     /// A session has ended, or starts again from the beginning: closes its connections and forgets its state.
@@ -71,8 +72,8 @@ pub(crate) trait Client<S> {
     /// Cancels everything in flight, with the outcome `cut`.
     fn cancel_all(&mut self, sink: &mut S);
 
-    /// The event, as far as it is known, of the next request that was sent by `instant` and is still in flight. Each is
-    /// returned once or not much more often.
+    /// The incomplete event of the next request that was sent by `instant` and is still in flight. Most requests are
+    /// returned only once.
     #[inline]
     fn in_flight_since(&mut self, _instant: Instant) -> Option<Event> {
         None
@@ -98,13 +99,14 @@ pub(crate) trait Transport: Client<Vec<Event>> {
     /// else from a later [`wait`](Client::wait) or [`cancel_all`](Client::cancel_all).
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant;
 
-    /// Whether `event` ends its session early. `on_failure` overrides what its request says.
+    /// Whether `event` ends its session early. `on_failure` overrides the setting of its request.
     #[inline]
     fn ends_session(&self, _event: &Event, _on_failure: Option<OnFailure>) -> bool {
         false
     }
 
-    /// The value of condition `number` of the flows for the session of `event`, its last one; `None`: nothing is known of it.
+    /// The value of condition `number` of the flows for the session whose last event is `event`; `None` if it is
+    /// unknown.
     #[inline]
     fn decide(&self, _number: u16, _event: &Event) -> Option<f64> {
         None

@@ -25,23 +25,23 @@ use offered_base::Share;
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::{Instant, Nanos};
 
-/// What a session does after a completion.
+/// The action of a session after a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// It makes another request of its visit after a think time.
+    /// The session sends another request of its visit after a think time.
     Returns,
-    /// It has completed its visit, and begins another one as the same visitor after a think time.
+    /// The session has completed its visit, and begins another visit as the same visitor after a think time.
     Revisits,
-    /// Its visit is over, and it begins again as a new visitor after a think time.
+    /// The session has completed its visit, and begins another visit as a new visitor after a think time.
     Renewed,
-    /// That was its last request.
+    /// The session leaves: that was its last request.
     Leaves,
-    /// Its visit is cut off: the next request would be after the end of the run, or after its user leaves.
+    /// The visit is cut off: the next request would be after the end of the run, or after its user leaves.
     TooLate,
 }
 
 impl After {
-    /// Whether it has completed its visit.
+    /// Whether the session has completed its visit.
     pub const fn ends_visit(self) -> bool {
         matches!(self, Self::Revisits | Self::Renewed | Self::Leaves)
     }
@@ -56,9 +56,9 @@ impl After {
 pub struct Agenda {
     seed: Seed,
     end: Instant,
-    /// Visits that have begun go on until here; at least `end`.
+    /// Visits in progress may continue until this instant; not before `end`.
     last: Instant,
-    /// No request is due from here on.
+    /// No request is due from this instant on.
     limit: Instant,
     share: Share,
     arrivals: Option<ShareArrivals>,
@@ -74,7 +74,7 @@ pub struct Agenda {
     tracks_launches: bool,
     /// Number of arrivals before [`Agenda::from`].
     skipped: u64,
-    /// The agendas of several scenarios, instead of all the above.
+    /// The agendas of several scenarios; then the other fields are not used.
     merged: Option<Box<MergedAgenda>>,
 }
 
@@ -219,7 +219,7 @@ impl Agenda {
         agenda
     }
 
-    /// The same requests, and those of visits that have begun before the end, or before their user leaves, for up to `within` longer.
+    /// Lets visits that began before the end, or before their user leaves, continue for up to `within` longer.
     #[must_use]
     pub fn finishing(mut self, within: Nanos) -> Self {
         // The end is zero if this share of the count has no requests.
@@ -239,7 +239,7 @@ impl Agenda {
         self.arrive_after(0, source);
     }
 
-    /// Adds arrivals; their numbers begin at `others`.
+    /// Adds the arrivals. The numbers of their sessions begin at `others`.
     fn arrive_after(&mut self, others: u64, source: Source) {
         self.arrivals = Some(ShareArrivals { source, next: others, share: self.share });
         self.await_arrival();
@@ -250,8 +250,9 @@ impl Agenda {
         self.arriving = self.arrivals.as_mut().and_then(Iterator::next).unwrap_or(NEVER);
     }
 
-    /// This agenda for a worker that takes over at `from`: arrivals scheduled earlier are skipped, and users begin at `from` as they otherwise
-    /// do at the start. `None` if the workload counts requests while they are made: the number made before `from` is unknown.
+    /// The agenda of a worker that takes over at `from`: arrivals scheduled earlier are skipped, and users begin at
+    /// `from` instead of at the start. `None` if the workload counts requests as they are sent, because the number sent
+    /// before `from` is unknown.
     #[must_use]
     pub fn from(mut self, from: Instant) -> Option<Self> {
         if from == Instant::ZERO {
@@ -373,7 +374,8 @@ impl Agenda {
         self.decided(launch, done, &mut |_| None)
     }
 
-    /// The same; `decide` decides the conditions of its flow. [`Agenda::completed`] draws them by their probabilities.
+    /// Like [`Agenda::completed`], but `decide` evaluates the conditions of the flow. ([`Agenda::completed`] draws them
+    /// by their probabilities.)
     #[inline]
     pub fn decided(&mut self, launch: Launch, done: Instant, decide: Decide<'_>) -> After {
         if let Some(merged) = &mut self.merged {
@@ -422,7 +424,8 @@ impl Agenda {
 }
 
 impl Closed {
-    /// The first request of `user`: when it joins, then the residual of a think time or a whole one. `None`: it leaves before.
+    /// The first request of `user`: after it joins, and then after a residual or a whole think time. `None`: it leaves
+    /// before that.
     fn first(&self, seed: Seed, user: u64) -> Option<Entry<(u32, u16, Visit)>> {
         let ramp = || Instant((u128::from(self.ramp().0) * u128::from(user) / u128::from(self.users())) as u64);
         let (joins, leaves) = self.population().map_or_else(|| (ramp(), Instant::MAX), |all| all.stay(user));

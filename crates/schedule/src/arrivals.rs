@@ -1,8 +1,9 @@
 //! Arrival processes: iterators of the instants at which sessions arrive.
 //!
-//! Every process is made in *operational time*, where one session arrives per unit on average, and mapped to real time
-//! through the inverse of the rate profile's running total. One mechanism therefore serves a constant rate, a ramp, a sine
-//! or a file of counts, exactly (Çinlar 1975: a Poisson process so mapped is Poisson with that rate).
+//! Every process is generated in *operational time*, in which one session arrives per unit on average. The inverse of
+//! the rate profile's running total maps it to real time. One mechanism therefore serves a constant rate, a ramp, a
+//! sine or a file of counts, exactly (Çinlar 1975: a Poisson process that is mapped in this way is Poisson with that
+//! rate).
 
 mod profile;
 #[cfg(test)]
@@ -15,7 +16,7 @@ use offered_base::random::{Purpose, Seed, Stream};
 use offered_base::time::{Instant, Nanos, Rate, written_number};
 use offered_distributions::Distribution;
 
-/// When sessions arrive: how many per second, with which pattern, and how many together.
+/// The arrivals of sessions: rate, pattern and batch size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     rate: Profile,
@@ -67,7 +68,7 @@ impl Schedule {
         self.batch
     }
 
-    /// The instants up to `end` (not included), from `seed`; they never decrease.
+    /// The instants of arrival before `end`, drawn with `seed`, in ascending order.
     pub fn arrivals(&self, seed: Seed, end: Instant) -> Arrivals {
         Arrivals::new(self, seed, end)
     }
@@ -76,21 +77,22 @@ impl Schedule {
 /// The pattern of arrivals.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Process {
-    /// Independent of each other: exponential gaps, CoV 1.
+    /// A Poisson process: independent exponential gaps, CoV 1.
     Poisson,
-    /// Evenly spaced, the first at once: CoV 0.
+    /// Evenly spaced arrivals, CoV 0; the first arrives at the start.
     Constant,
-    /// Exactly the expected number of arrivals, each anywhere in the run (sorted uniforms): what some tools call Poisson.
-    /// Counts are less variable than Poisson's at the scale of the run.
+    /// Exactly the expected number of arrivals, at sorted uniform times; some tools call this Poisson. In windows about
+    /// as long as the run, counts vary less than those of a Poisson process.
     FixedCount,
     /// Independent gaps of this form, scaled to the rate; stationary from the start (the first gap is a residual one).
     Renewal(Distribution),
-    /// Markov-modulated Poisson: the rate is multiplied by a factor that holds for an exponential time, state after state.
+    /// Markov-modulated Poisson: the rate is multiplied by the factor of the current state; each state lasts an
+    /// exponential time.
     Modulated(Modulation),
 }
 
 impl Process {
-    /// Its value in a workload file; `None` for the default, which is not written.
+    /// The value in a workload file; `None` for the default, which is not written.
     pub fn written(&self) -> Option<String> {
         Some(match self {
             Self::Poisson => return None,
@@ -112,13 +114,14 @@ impl Process {
 pub struct Modulation {
     /// As they were given.
     given: Vec<f64>,
-    /// Scaled so that the long-run rate is the workload's.
+    /// The factors, scaled so that the long-run rate is the rate of the workload.
     factors: Vec<f64>,
     sojourns: Vec<f64>,
 }
 
 impl Modulation {
-    /// A modulation with these relative rates and mean sojourn times; the factors are scaled so that the long-run rate is that of the workload.
+    /// A modulation with these relative rates and mean sojourn times; the relative rates are scaled so that the
+    /// long-run rate is the rate of the workload.
     ///
     /// # Errors
     /// Lists of different lengths, fewer than two states, negative factors, only zeros, or sojourn times of zero.
@@ -144,16 +147,16 @@ impl Modulation {
 /// The number of sessions that arrive together; the rate counts sessions, not batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Batch {
-    /// One.
+    /// One session.
     Single,
-    /// A constant number.
+    /// A constant number of sessions.
     Fixed(u32),
-    /// A geometric number with this mean, at least one.
+    /// A geometric number of sessions with this mean, at least one.
     Geometric(f64),
 }
 
 impl Batch {
-    /// Its value in a workload file; `None` for the default, which is not written.
+    /// The value in a workload file; `None` for the default, which is not written.
     pub fn written(self) -> Option<String> {
         match self {
             Self::Single => None,
@@ -260,7 +263,7 @@ impl Arrivals {
         }
     }
 
-    /// Only the first `most` arrivals. Must be called before the first `next`.
+    /// Limits the arrivals to the first `most`. Call it before the first `next`.
     #[must_use]
     pub fn first(self, most: u64) -> Self {
         Self { left: most, ..self }

@@ -24,9 +24,9 @@ pub struct Closed {
 }
 
 offered_base::named! {
-    /// The visitor that a user is after the end of its flow.
+    /// Whether a user continues as a new visitor or as the same one after the end of its flow.
     pub enum Visitor {
-        /// A new visitor: without cookies, with other values and rows, and over another connection if each session has its own.
+        /// A new visitor: no cookies, new values and rows, and a new connection if connections belong to sessions.
         New = "new",
         /// The same visitor, with its cookies and values.
         Same = "same",
@@ -36,10 +36,11 @@ offered_base::named! {
 /// The minimum interval between the starts of two visits or requests of a user. After the think time the user waits for the rest of the
 /// interval. A user that overruns the interval starts again immediately and does not catch up: the next interval begins then.
 ///
-/// The same as in `JMeter` (Constant Throughput Timer, "this thread only"), Locust (`constant_pacing`) and Gatling (`pace`).
+/// `JMeter` (Constant Throughput Timer, "this thread only"), Locust (`constant_pacing`) and Gatling (`pace`) define it
+/// in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// From the start of a visit to the start of the next.
+    /// Minimum time from the start of a visit to the start of the next.
     Visits(Nanos),
     /// From one request to the next.
     Requests(Nanos),
@@ -89,19 +90,19 @@ impl Closed {
         Ok(Self { population: Some(population.clone()), ..Self::new(population.peak(), think)? })
     }
 
-    /// The same users, starting one after another, evenly over this duration.
+    /// Makes the users start one after another, evenly over the duration `ramp`.
     #[must_use]
     pub fn with_ramp(self, ramp: Nanos) -> Self {
         Self { ramp, ..self }
     }
 
-    /// The same users with this start.
+    /// Sets how the users start.
     #[must_use]
     pub fn with_start(self, start: Start) -> Self {
         Self { start, ..self }
     }
 
-    /// The same users; each leaves after this number of visits (without flows: requests).
+    /// Makes each user leave after this number of visits (without flows: requests).
     ///
     /// # Errors
     /// No visits, or more than [`Visit::MAX`].
@@ -116,31 +117,31 @@ impl Closed {
         }
     }
 
-    /// The same users with this pace.
+    /// Sets the minimum interval between the starts of two visits or requests of a user.
     ///
     /// # Errors
     /// An interval of duration zero.
     pub fn with_pace(self, pace: Pace) -> Result<Self, InvalidValue> {
         if pace.every() == Nanos::ZERO {
-            return Err(InvalidValue::new("must be longer than 0s; remove it for users without a pace"));
+            return Err(InvalidValue::new("must be longer than 0s; remove the key for users without a pace"));
         }
         Ok(Self { pace: Some(pace), ..self })
     }
 
-    /// The same users; after each visit a user becomes this visitor.
+    /// Sets the kind of visitor as which a user continues after each visit.
     #[must_use]
     pub fn with_visitor(self, visitor: Visitor) -> Self {
         Self { visitor, ..self }
     }
 
-    /// The same users with these flows.
+    /// Sets the flows of the users' visits.
     #[must_use]
     pub fn with_flows(self, flows: Arc<Flows>) -> Self {
         let flows = if flows.has_once() { Arc::new(flows.per_visit(self.visits)) } else { flows };
         Self { flows: Some(flows), ..self }
     }
 
-    /// The same users with this mean think time, in seconds: all think times are scaled by the same factor.
+    /// Scales all think times by the same factor, so that their mean is `mean` seconds.
     ///
     /// # Errors
     /// A mean that is not above zero, or users without think times.
@@ -151,7 +152,7 @@ impl Closed {
         Ok(Self { think, flows, ..self.clone() })
     }
 
-    /// N, at least 1; if it changes over time, the largest number at a time.
+    /// The number of users N, at least 1; if it changes over time, the largest number at a time.
     pub fn users(&self) -> u64 {
         self.users
     }
@@ -161,7 +162,7 @@ impl Closed {
         self.population.as_ref()
     }
 
-    /// Number of different users in the whole run: those who join after others left included.
+    /// Number of different users in the whole run, including those who join after others left.
     pub fn all_users(&self) -> u64 {
         self.population.as_ref().map_or(self.users, Population::joined)
     }
@@ -171,7 +172,7 @@ impl Closed {
         &self.think
     }
 
-    /// Users start one after another, evenly over this time.
+    /// The ramp: the time over which users start one after another, evenly spaced.
     pub fn ramp(&self) -> Nanos {
         self.ramp
     }
@@ -191,7 +192,7 @@ impl Closed {
         self.pace
     }
 
-    /// The visitor that a user is after each visit.
+    /// Whether a user continues as a new visitor or as the same one after each visit.
     pub fn visitor(&self) -> Visitor {
         self.visitor
     }
@@ -213,7 +214,7 @@ impl Closed {
         (each > 0.0).then(|| self.users as f64 / each)
     }
 
-    /// The visits it makes one after another; `None`: each request is chosen by weight.
+    /// The flows of each user; `None`: each request is chosen by weight.
     pub fn flows(&self) -> Option<&Arc<Flows>> {
         self.flows.as_ref()
     }
@@ -229,9 +230,9 @@ offered_base::named! {
     pub enum Start {
         /// Waits for the residual of a think time (with a pace: of an interval), so that the stream is stationary from the first instant.
         MidThought = "mid-thought",
-        /// Thinks a whole think time (`JMeter`'s timers before the first sampler).
+        /// Waits for a whole think time, as `JMeter`'s timers before the first sampler.
         Thinking = "thinking",
-        /// Launches at once: N users without a ramp make a bunch of N.
+        /// Sends a request at once: N users without a ramp send N requests together.
         AtOnce = "at-once",
     }
 }

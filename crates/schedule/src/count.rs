@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// A maximum number of requests or sessions. A run ends at this number or at the workload's duration, whichever is first.
 ///
-/// If arrivals do not depend on responses (open, partly-open by sessions, a replay), the schedule ends after this number. Otherwise
-/// requests are counted when they are made, and each share of the run makes a part that is fixed before the start. The parts add up to
-/// the count for every division of the run.
+/// If arrivals do not depend on responses (open, partly-open by sessions, a replay), the schedule ends after this
+/// number. Otherwise requests are counted when they are sent, and each share of the run sends a part that is fixed
+/// before the start. The parts add up to the count for every division of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

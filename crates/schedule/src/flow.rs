@@ -23,7 +23,7 @@ pub use self::once::Once;
 pub(crate) use self::once::last_step;
 pub use self::rules::{Condition, Decide, OnFailure, Rules};
 
-/// The flows of a workload, and the chain they make.
+/// The flows of a workload, and their Markov chain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flows {
     all: Vec<Flow>,
@@ -39,7 +39,7 @@ pub struct Flows {
     followers: Vec<Vec<Option<u16>>>,
     /// The mean number of requests a session makes at each step if it makes one visit.
     per_session: Vec<f64>,
-    /// The same, of users who make several visits: per visit.
+    /// The mean number of requests per visit at each step, for users who make several visits.
     visits: Vec<f64>,
 }
 
@@ -52,7 +52,8 @@ pub struct Flow {
     pub weight: f64,
     /// The index of its first step in the steps of all flows.
     pub start: u16,
-    /// When a session makes it; `None`: at each visit that chooses it. Sessions make it unless its weight is 0.
+    /// When a session makes the flow once; `None`: in each visit that chooses it. With `Some`, sessions skip the flow
+    /// only if its weight is 0.
     pub once: Option<Once>,
 }
 
@@ -71,25 +72,26 @@ pub struct Step {
     pub think: Option<Distribution>,
     /// The next steps after the last repetition.
     pub next: Branches,
-    /// Its conditions.
+    /// The conditions of the step.
     pub rules: Rules,
 }
 
 /// The branch that leaves the flow; a reserved name for steps.
 pub const LEAVE: &str = "leave";
 
-/// Where a session goes, each way with its probability.
+/// The branches of a step, each with its probability.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Branches(Vec<Branch>);
 
-/// One of the ways of a session from a step.
+/// One branch of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Way {
     /// The next step; `None`: it leaves.
     pub to: Option<u16>,
-    /// The weight; of one that depends on the session, the expected weight.
+    /// The weight; if it depends on the session, the expected weight.
     pub weight: f64,
-    /// The number of the value, among the conditions of the workload, that is the weight during a run; `None`: it is always the same.
+    /// The index, among the conditions of the workload, of the value that is the weight during a run; `None`: the
+    /// weight is constant.
     pub value: Option<u16>,
 }
 
@@ -121,7 +123,7 @@ impl Branches {
         Self(ways.into_iter().scan(0.0, branch).collect())
     }
 
-    /// The steps it leads to (`None`: out), with their probabilities, which sum to 1.
+    /// The next steps (`None`: leave) with their probabilities, which sum to 1.
     pub fn ways(&self) -> impl Iterator<Item = (Option<u16>, f64)> + '_ {
         self.0.iter().map(|branch| (branch.way.to, branch.probability))
     }
@@ -131,7 +133,7 @@ impl Branches {
         self.0.iter().map(|branch| branch.way)
     }
 
-    /// Whether this is the only way, by weight 1.
+    /// Whether `to` is the only branch, with weight 1.
     pub fn leads_only_to(&self, to: Option<u16>) -> bool {
         matches!(&self.0[..], [branch] if branch.way == (to, 1.0).into())
     }
@@ -141,7 +143,7 @@ impl Branches {
         self.0[chosen].way.to
     }
 
-    /// The same with the weights of the session, where `decide` knows them. If they are all 0, the session leaves.
+    /// The branches with the weights of the session, if `decide` knows them. If they are all 0, the session leaves.
     fn choose_by(&self, at: f64, decide: Decide<'_>) -> Option<u16> {
         if self.0.iter().all(|branch| branch.way.value.is_none()) {
             return self.choose(at);
@@ -162,7 +164,7 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
     let wrong = |what: String| Err(InvalidValue::new(what));
     let mut names = HashSet::new();
     if let Some(again) = flows.iter().find(|flow| !names.insert(&flow.name)) {
-        return wrong(format!("a second flow named `{}`; give each flow its own name", again.name));
+        return wrong(format!("two flows are named `{}`; give each flow its own name", again.name));
     }
     if let Some(flow) = flows.iter().find(|flow| !(flow.weight >= 0.0 && flow.weight.is_finite())) {
         return wrong(format!("the weight of flow `{}` must be zero or more, not {}", flow.name, flow.weight));
@@ -220,7 +222,10 @@ fn check(flows: &[Flow], steps: &[Step]) -> Result<(), InvalidValue> {
                 ));
             }
             if *repeat == 0 {
-                return wrong(format!("step `{name}` of flow `{}` sends no request; it sends at least one", flow.name));
+                return wrong(format!(
+                    "step `{name}` of flow `{}` sends no request; a step sends at least one",
+                    flow.name
+                ));
             }
             if ways.is_empty() || ways.iter().any(|way| !way.probability.is_finite()) {
                 return wrong(format!("step `{name}` of flow `{}` has no branch with a weight above zero", flow.name));
@@ -239,13 +244,14 @@ impl Flows {
     ///
     /// # Errors
     /// No flow with a weight above zero, a flow without steps, steps in another order than their flows, a duplicate name,
-    /// a step named `leave`, a start or branch outside the flow, a step without requests or branches, a flow that
-    /// some sessions never leave, or more than 65,535 places.
+    /// a step named `leave`, a start or branch outside the flow, a step without requests or branches, a flow that some
+    /// sessions never leave, or more than 65,535 requests with all repeats.
     pub fn new(flows: Vec<Flow>, steps: Vec<Step>) -> Result<Self, InvalidValue> {
         Self::with_blocks(flows, steps, Vec::new())
     }
 
-    /// The same, with steps that are repeated together: in the order of their first steps, outer blocks before inner ones.
+    /// Like [`Flows::new`], with blocks of steps that are repeated together: in the order of their first steps, outer
+    /// blocks before inner ones.
     ///
     /// # Errors
     /// Those of [`Flows::new`], blocks in another order, or one that overlaps another, is in several flows or has no repetition.
@@ -290,7 +296,8 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The same steps at the same places, where sessions begin only the flows for which `begins` is true.
+    /// A copy in which sessions can begin only with flows for which `begins` is true. The numbers of flows and steps do
+    /// not change.
     ///
     /// # Errors
     /// No such flow has a weight above zero.
@@ -328,12 +335,12 @@ impl Flows {
         &self.per_session
     }
 
-    /// The same; of closed users: per visit.
+    /// The mean number of requests at each step per visit; see [`Flows::per_session`].
     pub fn visits(&self) -> &[f64] {
         &self.visits
     }
 
-    /// The mean number of requests a session makes.
+    /// The mean number of requests of a session.
     pub fn mean(&self) -> f64 {
         self.visits.iter().sum()
     }
@@ -347,7 +354,7 @@ impl Flows {
         shares
     }
 
-    /// The mean think time after a request, seconds, where `otherwise` is the distribution of steps without one of their own.
+    /// The mean think time after a request, seconds, where `otherwise` is the distribution for steps without their own.
     pub fn mean_think(&self, otherwise: &Distribution) -> f64 {
         let thought = |(step, visits): (&Step, &f64)| visits * step.think.as_ref().unwrap_or(otherwise).mean();
         self.steps.iter().zip(&self.visits).map(thought).sum::<f64>() / self.mean()
@@ -370,7 +377,7 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The request sent at a place.
+    /// The request that is sent at a place (position in a flow, with all repeats).
     pub fn request(&self, place: u16) -> u16 {
         self.step(place).request
     }
@@ -417,7 +424,7 @@ impl Flows {
         &self.followers[usize::from(step)]
     }
 
-    /// What a session does if the request at `place` fails; `None`: what the request says.
+    /// What a session does if the request at `place` fails; `None`: the setting of the request applies.
     pub fn on_failure(&self, place: u16) -> Option<OnFailure> {
         self.step(place).rules.on_failure
     }

@@ -7,7 +7,7 @@
 /// An entry of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<T> {
-    /// The smallest is first.
+    /// The sort key; the smallest is first.
     pub key: u64,
     /// Breaks ties: of equal keys the smallest serial is first.
     pub serial: u64,
@@ -22,7 +22,7 @@ impl<T> Entry<T> {
         u128::from(self.key) << 64 | u128::from(self.serial)
     }
 
-    /// Whether this one goes before `other`.
+    /// Whether this entry precedes `other`.
     #[inline]
     pub fn before(&self, other: &Self) -> bool {
         self.place() < other.place()
@@ -60,13 +60,13 @@ impl<T: Copy> Heap<T> {
         &self.0
     }
 
-    /// The first.
+    /// The first entry.
     #[inline]
     pub fn first(&self) -> Option<&Entry<T>> {
         self.0.first()
     }
 
-    /// Puts one in.
+    /// Adds an entry.
     #[inline]
     pub fn push(&mut self, key: u64, serial: u64, value: T) {
         let entry = Entry { key, serial, value };
@@ -83,7 +83,7 @@ impl<T: Copy> Heap<T> {
         self.0[hole] = entry;
     }
 
-    /// Takes the first.
+    /// Removes and returns the first entry.
     #[inline]
     pub fn pop(&mut self) -> Option<Entry<T>> {
         let last = self.0.pop()?;
@@ -92,7 +92,7 @@ impl<T: Copy> Heap<T> {
         Some(first)
     }
 
-    /// Fills the hole at the top with `entry`, after whatever has to go before it has moved up.
+    /// Fills the hole at the top with `entry`, after moving up the entries that come before it.
     #[inline]
     fn sink(&mut self, entry: Entry<T>) {
         let entries = &mut self.0[..];
@@ -121,7 +121,7 @@ impl<T: Copy> Heap<T> {
         entries[hole] = entry;
     }
 
-    /// Takes all of `other` over.
+    /// Moves all entries of `other` into this heap.
     pub fn append(&mut self, other: &mut Self) {
         other.0.drain(..).for_each(|Entry { key, serial, value }| self.push(key, serial, value));
     }

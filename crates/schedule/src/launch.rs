@@ -17,7 +17,7 @@ pub struct Launch {
     pub visit: Visit,
 }
 
-/// The number of a visit, and whether a request is the first of it.
+/// The number of a visit, and whether a request is its first.
 ///
 /// A visit is one walk of a closed user through a flow; without flows each request of a closed user is a visit. All other sessions
 /// make one visit. The number of a visit is at most [`Visit::MAX`]; later visits have that number too.

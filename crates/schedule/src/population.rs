@@ -1,8 +1,9 @@
 //! The number of users of a closed system over time, in stages.
 //!
-//! Within a stage the number N(t) is linear; user number k (from 0) of those who are present stays while N(t) > k. So the users who joined last
-//! leave first, as in k6, and a stage from 0 to N users starts them as a ramp does: the first at once, the others one after another. Everything
-//! is a function of the stages: whoever joins is a user of its own, numbered in the order of joining, with the instant at which it leaves.
+//! Within a stage the number N(t) is linear; user number k (from 0) of those who are present stays while N(t) > k. So
+//! the users who joined last leave first, as in k6, and a stage from 0 to N users starts them like a ramp: the first at
+//! once, the others one after another. Everything is a function of the stages: each user who joins is a new user,
+//! numbered in the order of joining, with the instant at which it leaves.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,18 +19,18 @@ pub const MAX_USERS: u64 = 100_000_000;
 /// The numbers of users by which a stage with a changing number is described.
 const SAMPLES: u64 = 16;
 
-/// A stretch of time in which the number of users changes evenly.
+/// A stage: a period in which the number of users changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
     /// The number of users at its start.
     pub from: u64,
     /// The number of users at its end.
     pub to: u64,
-    /// Its length.
+    /// The length.
     pub over: Nanos,
 }
 
-/// The number of users over time. After the last stage its last number is held.
+/// The number of users over time. After the last stage the number stays constant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
     stages: Arc<[Stage]>,
@@ -49,7 +50,7 @@ struct Change {
 }
 
 impl Change {
-    /// When the `i`-th of them joins or leaves.
+    /// The instant at which the `i`-th of these users joins or leaves.
     fn at(&self, i: u64) -> Instant {
         let share = u128::from(self.over.0) * u128::from(i) / u128::from(self.high - self.low);
         self.start + Nanos(share as u64)
@@ -84,7 +85,7 @@ impl Population {
         match joined {
             0 => Err(InvalidValue::new("at least one stage needs a number of users above 0")),
             1..=MAX_USERS => Ok(Self { stages: stages.into(), changes: changes.into(), joined }),
-            _ => Err(InvalidValue::new(format!("{joined} users join in all; at most {MAX_USERS} can"))),
+            _ => Err(InvalidValue::new(format!("{joined} users join in total; at most {MAX_USERS} can join"))),
         }
     }
 
@@ -103,12 +104,13 @@ impl Population {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
-    /// How many users join in all; who joins after others left is another user.
+    /// Total number of users who join; one who joins after others left is a new user.
     pub fn joined(&self) -> u64 {
         self.joined
     }
 
-    /// The number of users over time, as a profile. Where users join or leave one after another, it is the line through the middle of the steps.
+    /// The number of users over time, as a profile. While users join or leave one after another, it is the line through
+    /// the middle of the steps.
     pub fn profile(&self) -> Profile {
         let middle = |stage: &Stage| if stage.from == stage.to { 0.0 } else { 0.5 };
         let piece = |stage: &Stage| (stage.from as f64 + middle(stage), stage.to as f64 + middle(stage), stage.over);
@@ -118,8 +120,8 @@ impl Population {
         Profile::stages(&pieces).expect("stages of users are stages of a rate")
     }
 
-    /// The numbers of users in an interval, each with its share of the time that all users together are present. In a stage in which the
-    /// number changes, some numbers stand for all.
+    /// The numbers of users in an interval, each with its share of the time that all users together are present. A
+    /// stage in which the number changes is represented by some of its numbers.
     pub fn levels(&self, window: Range<Instant>) -> Vec<(u64, f64)> {
         let mut levels = Vec::new();
         let mut start = Instant::ZERO;

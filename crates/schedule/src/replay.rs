@@ -27,12 +27,12 @@ pub struct Replay {
     sessions: usize,
 }
 
-/// How the trace of a replay was made from the recorded one; the trace has it already.
+/// The changes that derived the trace of a replay from the recorded one; the trace already contains them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// Only these recorded times.
+    /// The window of recorded times.
     pub window: Option<(Nanos, Nanos)>,
-    /// Whether the trace goes on after the window.
+    /// Whether the trace continues after the window.
     pub continues: bool,
     /// Arrivals instead of the recorded times.
     pub schedule: Option<Schedule>,
@@ -49,7 +49,8 @@ pub enum ReplayMode {
         /// The distribution of think times; `None`: the recorded time between the two entries.
         think: Option<Distribution>,
     },
-    /// Only the sequence of requests: user u of N sends entries u, u + N, u + 2N, ... and leaves at the end of the trace.
+    /// Only the sequence of requests. User u of N sends entries u, u + N, u + 2N, ... and leaves at the end of the
+    /// trace.
     Closed(Closed),
 }
 
@@ -73,19 +74,19 @@ impl Replay {
         Err(InvalidValue::new(format!("must be a number above zero, not {speed}; 2.0 is twice as fast as recorded")))
     }
 
-    /// The same, whose trace was made from the recorded one as `part` says.
+    /// Records that the trace was derived from the recorded one as described by `part`.
     #[must_use]
     pub fn made_by(self, part: Part) -> Self {
         Self { part, ..self }
     }
 
-    /// How its trace was made from the recorded one.
+    /// How the trace was derived from the recorded one.
     pub fn part(&self) -> &Part {
         &self.part
     }
 
-    /// The time that the replay takes: that of its window, or until its last entry, in whole seconds; `None` if other think times than the
-    /// recorded ones decide it.
+    /// The duration of the replay in whole seconds: that of the window, or until the last entry; `None` if it
+    /// depends on think times other than the recorded ones.
     pub fn length(&self) -> Option<Nanos> {
         if matches!(self.mode, ReplayMode::Closed(_) | ReplayMode::Sessions { think: Some(_) }) {
             return None;
@@ -97,7 +98,7 @@ impl Replay {
         })
     }
 
-    /// Only the first entries or sessions, up to `count`.
+    /// Limits the replay to the first `count` entries or sessions.
     #[must_use]
     pub fn first(self, count: Count) -> Self {
         let most = |n: u64, all: usize| usize::try_from(n).map_or(all, |n| n.min(all));
@@ -182,7 +183,8 @@ impl Replay {
         self.trace.work.get(self.entry(session, step)?).copied()
     }
 
-    /// The tokens of step `step` of `session`, of a step after its end those of its first; `None` if the trace has none.
+    /// The numbers of tokens of step `step` of `session`; after the last step, those of the first step. `None` if the
+    /// trace has no tokens.
     pub fn tokens(&self, session: u64, step: u32) -> Option<TokenEntry<'_>> {
         let entry = self.entry(session, step).or_else(|| self.entry(session, 0))?;
         self.trace.entry_tokens(entry)
@@ -230,8 +232,20 @@ impl Replay {
 
     /// The largest number of entries in any second of the replay before `end`.
     pub fn peak(&self, end: Instant) -> u64 {
-        let scaled =
-            self.trace.instants.iter().map(|recorded| self.scaled_instant(*recorded)).take_while(|at| *at < end);
+        match self.some_sessions() {
+            Some(entries) => {
+                let mut entries: Vec<usize> = entries.collect();
+                entries.sort_unstable();
+                self.peak_of(entries.into_iter(), end)
+            }
+            None => self.peak_of(0..self.entries, end),
+        }
+    }
+
+    /// The same of these entries, ascending.
+    fn peak_of(&self, entries: impl Iterator<Item = usize>, end: Instant) -> u64 {
+        let entries = entries.take_while(|entry| *entry < self.entries);
+        let scaled = entries.map(|entry| self.scaled_instant(self.trace.instants[entry])).take_while(|at| *at < end);
         let (mut peak, mut second, mut count) = (0, 0, 0);
         for at in scaled {
             let this = at.0 / 1_000_000_000;
@@ -240,5 +254,26 @@ impl Replay {
             peak = peak.max(count);
         }
         peak
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_counts_what_is_replayed() {
+        let text = "offered.trace/1\nGET /a\n0 0 0\n1.1 1 0\n1.2 2 0\n1.3 0 0\n";
+        let trace = Arc::new(Trace::parse(text, "four.trace").unwrap().0);
+        let peak = |mode, count: Option<Count>, end| {
+            let replay = Replay::new(trace.clone(), 1.0, mode).unwrap();
+            let replay = if let Some(count) = count { replay.first(count) } else { replay };
+            replay.peak(Instant::from_secs(end))
+        };
+        let sessions = || ReplayMode::Sessions { think: None };
+        assert_eq!((peak(ReplayMode::Open, None, 9), peak(ReplayMode::Open, None, 1)), (3, 1));
+        assert_eq!(peak(ReplayMode::Open, Some(Count::Requests(2)), 9), 1);
+        assert_eq!(peak(sessions(), Some(Count::Sessions(1)), 9), 1);
+        assert_eq!(peak(sessions(), Some(Count::Sessions(2)), 9), 2);
     }
 }

@@ -1,4 +1,4 @@
-//! The system model: who comes, and what sessions do.
+//! The system model: the arrivals of sessions, and their requests.
 
 mod scenarios;
 
@@ -21,7 +21,7 @@ use offered_events::VisitPosition;
 pub enum Sessions {
     /// Sessions of one request.
     Open(Schedule),
-    /// Sessions that arrive, make some requests with think times between, and leave.
+    /// Sessions that arrive, send some requests with think times between them, and leave.
     PartlyOpen {
         /// When sessions arrive.
         schedule: Schedule,
@@ -32,7 +32,7 @@ pub enum Sessions {
         /// The sessions that are present when the run begins.
         opening: Opening,
     },
-    /// Sessions that are there from the start and never leave.
+    /// Users who are present from the start and never leave.
     Closed(Closed),
     /// The requests of a trace, as one of the three models.
     Replay(Replay),
@@ -45,25 +45,26 @@ offered_base::named! {
     pub enum Opening {
         /// No sessions: the system reaches its steady state after about the length of a session.
         Empty = "empty",
-        /// Sessions that arrived earlier and are thinking, as many as in the steady state; see [`Thinking`](crate::thinking::Thinking).
+        /// The steady-state number of sessions that arrived earlier and are thinking; see
+        /// [`Thinking`](crate::thinking::Thinking).
         Stationary = "stationary",
     }
 }
 
 offered_base::named! {
-    /// A system model: what the next request waits for.
+    /// A system model.
     pub enum System {
         /// Requests do not depend on earlier responses.
         Open = "open",
-        /// Sessions come, ask, think, and leave.
+        /// Sessions arrive, send requests, think, and leave.
         PartlyOpen = "partly-open",
-        /// A fixed number of users ask and think, and never leave.
+        /// A fixed number of users send requests and think, and never leave.
         Closed = "closed",
     }
 }
 
 impl Sessions {
-    /// Which system model they are; `None`: scenarios with different ones.
+    /// The system model; `None`: scenarios with different system models.
     pub fn system(&self) -> Option<System> {
         Some(match self {
             Self::Open(_) => System::Open,
@@ -90,8 +91,8 @@ impl Sessions {
         }
     }
 
-    /// The position of a request in its visit, which is over after it if it `ends`; `None` if its session makes no visits: an open arrival, or
-    /// a user without flows.
+    /// The position of a request in its visit; `ends` tells whether it is the last one. `None` if its session makes no
+    /// visits: an open arrival, or a user without flows.
     #[inline]
     pub fn position(&self, launch: Launch, ends: bool) -> Option<VisitPosition> {
         let Launch { session, place, visit, .. } = launch;
@@ -105,7 +106,7 @@ impl Sessions {
         }
     }
 
-    /// Whether some of them make visits: they ask several times and end, or walk through flows.
+    /// Whether some sessions make visits, that is, send several requests and end, or walk through flows.
     pub fn have_visits(&self) -> bool {
         match self {
             Self::PartlyOpen { .. } => true,
@@ -116,7 +117,7 @@ impl Sessions {
         }
     }
 
-    /// The flows that they walk through.
+    /// The flows of the sessions.
     pub fn flows(&self) -> Option<&Arc<Flows>> {
         match self {
             Self::Closed(closed) => closed.flows(),
@@ -140,7 +141,8 @@ enum Kind {
 }
 
 impl Length {
-    /// After each request the session stays with this probability (the papers' p); the mean is 1/(1-p).
+    /// A geometric length: after each request the session stays with this probability (the papers' p); the mean is
+    /// 1/(1-p).
     ///
     /// # Errors
     /// A probability that is not in [0, 1).
@@ -164,7 +166,7 @@ impl Length {
         }
     }
 
-    /// One of these, each as likely.
+    /// One of these lengths, with equal probabilities.
     ///
     /// # Errors
     /// An empty list, or one with a zero.
@@ -219,8 +221,8 @@ impl Length {
         }
     }
 
-    /// For a session that thinks at a random instant: the step of its next request (at least 1), and its length where one
-    /// draw determines it. A session of n requests thinks n - 1 times, so long sessions are more likely.
+    /// For a session that is thinking at a random instant: the step of its next request (at least 1), and its length if
+    /// one draw determines it. A session of n requests thinks n - 1 times, so long sessions are more likely.
     pub fn met(&self, stream: &mut Stream) -> (u32, Option<u32>) {
         match &self.0 {
             // P(step k comes) = p^k, k from 1.

@@ -12,8 +12,8 @@
 //!
 //! # What is assumed
 //! Without a product form, the number is assumed to be Poisson too. No session waits for a response at the start: the number of waiting
-//! sessions depends on response times, which are unknown before the run, and sending all their requests at once would be a bunch. So the
-//! server begins empty, and fills as fast as that of an open system.
+//! sessions depends on response times, which are unknown before the run, and if they all sent their requests at once,
+//! these would be bunched. So the server begins empty, and fills as fast as in an open system.
 
 use crate::arrivals::Schedule;
 use crate::heap::Entry;

@@ -35,7 +35,7 @@ pub const HEADER: &str = "offered.trace/1";
 /// The entries of a trace, 14 bytes each, or 22 with their work; of tokens 28, and their blocks and texts.
 #[derive(Debug, PartialEq)]
 pub struct Trace {
-    /// The file it was read from, as it was named.
+    /// The name of the file from which it was read.
     file: String,
     /// When each entry came.
     pub(crate) instants: Vec<Instant>,
@@ -50,7 +50,7 @@ pub struct Trace {
     /// The entries of session s are `order[begins[s]..begins[s + 1]]`.
     order: Vec<u32>,
     begins: Vec<u32>,
-    /// Whether entries of one instant have been put anywhere in the time until the next.
+    /// Whether the entries of each instant have been spread over the time until the next instant.
     spread: bool,
 }
 
@@ -74,7 +74,7 @@ impl Trace {
         Ok(reading.finish(file))
     }
 
-    /// The file it was read from, as it was named.
+    /// The name of the file from which it was read.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -84,7 +84,7 @@ impl Trace {
         self.instants.len()
     }
 
-    /// Never: a trace has entries.
+    /// Always false: a trace has entries.
     pub fn is_empty(&self) -> bool {
         self.instants.is_empty()
     }
@@ -114,7 +114,7 @@ impl Trace {
         work.into_iter().map(|values| Distribution::weighted(values).ok()).collect()
     }
 
-    /// Whether its entries say which request they send.
+    /// Whether its entries state the request that they send.
     pub fn has_requests(&self) -> bool {
         !self.requests.is_empty()
     }
@@ -144,9 +144,10 @@ impl Trace {
         self.begins.len() - 1
     }
 
-    /// The time between the ticks of a clock that gave several entries one instant, whose order within a tick is all that is known; `None` if
-    /// there is no such clock. It is a second if all timestamps are whole seconds. A slower clock is found by its entries: at least two for each
-    /// instant. (Mooncake's traces of a real service have a tick of 3 s.)
+    /// The tick of a coarse clock that gave several entries the same instant; within a tick only their order is known.
+    /// `None` if there is no such clock. The tick is a second if all timestamps are whole seconds. A slower clock is
+    /// detected if there are at least two entries for each instant. (Mooncake's traces of a real service have a tick of
+    /// 3 s.)
     pub fn tick(&self) -> Option<Nanos> {
         let steps = || self.instants.windows(2).map(|pair| pair[0].until(pair[1])).filter(|step| *step > Nanos::ZERO);
         let distinct = steps().count() + 1;
@@ -159,13 +160,14 @@ impl Trace {
         steps().min().filter(|step| step.0 >= SECOND && self.len() >= 2 * distinct)
     }
 
-    /// Whether [`Trace::spread`] was applied. (A log with whole seconds has 20 requests at one instant if 20 arrived in that second. A
-    /// replay would send them as a bunch that the users did not make.)
+    /// Whether [`Trace::spread`] was applied. (A log with whole seconds has 20 requests at one instant if 20 arrived in
+    /// that second. Without spreading, a replay would send them as a bunch.)
     pub fn is_spread(&self) -> bool {
         self.spread
     }
 
-    /// For a trace with a [`tick`](Self::tick): moves the entries of each instant to uniform random ones within that time. Their order stays.
+    /// For a trace with a [`tick`](Self::tick): moves the entries of each instant to uniform random instants within the
+    /// tick, and keeps their order.
     pub fn spread(&mut self, seed: Seed) {
         let Some(tick) = self.tick() else { return };
         for entries in self.instants.chunk_by_mut(|one, next| one == next) {
@@ -184,10 +186,10 @@ impl Trace {
         Some(self.tokens.as_ref()?.entry(entry))
     }
 
-    /// Only the entries from `from` until before `to`, whose instants begin at `from`.
+    /// The entries from `from` until before `to`; instants then count from `from`.
     ///
     /// # Errors
-    /// There are none.
+    /// There are no such entries.
     pub fn cut(&self, from: Instant, to: Instant) -> Result<Self, InvalidValue> {
         let inside = |at: &Instant| *at >= from && *at < to;
         let entries = (0u32..).zip(&self.instants).filter(|(_, at)| inside(at)).map(|(entry, _)| entry).collect();
@@ -199,8 +201,9 @@ impl Trace {
         Ok(cut)
     }
 
-    /// The same entries at the arrivals of `schedule`: with `is_by_session` the first of each session, and the others as long after it as they were. If
-    /// the arrivals end, so does the trace.
+    /// These entries at the arrivals of `schedule`. With `is_by_session` only the first entry of each session gets
+    /// an arrival, and the other entries keep their time difference from the first. The trace ends when the arrivals
+    /// end.
     ///
     /// # Errors
     /// There are no arrivals.
@@ -225,7 +228,7 @@ impl Trace {
         entries.sort_by_key(|entry| instants[*entry as usize]);
         let mut moved = self.chosen(entries.clone(), Instant::ZERO);
         if moved.is_empty() {
-            return Err(InvalidValue::new("the rate has no arrivals"));
+            return Err(InvalidValue::new("the rate produces no arrivals"));
         }
         moved.instants = entries.iter().filter_map(|entry| instants[*entry as usize]).collect();
         Ok(moved)
@@ -322,11 +325,11 @@ impl Reading {
         if !self.instants.is_empty() && work.is_some() == self.work.is_empty() {
             return Err(match work {
                 Some(_) => {
-                    "this entry has a work field, but earlier entries have none; write it for all entries or for none"
+                    "this entry has a work field, but earlier entries have none; write the field for all entries or for none"
                         .to_owned()
                 }
                 None => {
-                    "this entry has no work field, but earlier entries have one; write it for all entries or for none"
+                    "this entry has no work field, but earlier entries have one; write the field for all entries or for none"
                         .to_owned()
                 }
             });
@@ -339,12 +342,15 @@ impl Reading {
         }
         if session > self.sessions {
             return Err(format!(
-                "session {session} before session {}; sessions are numbered as they begin",
+                "session {session} begins before session {}; number sessions in the order in which they begin",
                 self.sessions
             ));
         }
         if usize::from(request) >= self.known.len() {
-            return Err(format!("request {request} has not been named yet; {} are known", self.known.len()));
+            return Err(format!(
+                "request {request} is not defined before this entry; {} requests are defined",
+                self.known.len()
+            ));
         }
         if self.instants.len() == u32::MAX as usize {
             return Err("more than 4294967295 entries; cut the trace".to_owned());
@@ -404,7 +410,7 @@ impl TokenTrace {
         self.tokens.push(entry);
     }
 
-    /// The trace of `file`; it begins with its first instant. `has_times`: the instants were recorded.
+    /// The trace of `file`; it begins with its first instant. `has_times` is true if the instants were recorded.
     ///
     /// # Errors
     /// It has no entries.

@@ -1,7 +1,7 @@
 //! The request decoder: from bytes to requests, without a socket.
 //!
 //! Bytes may arrive in any pieces: the same bytes yield the same requests, and the same error at the same place. A head
-//! that arrives complete, which is nearly always the case, is parsed in place; only a split one is copied.
+//! that arrives in one piece, as nearly all heads do, is parsed in place; only a split head is copied.
 
 use std::mem::MaybeUninit;
 

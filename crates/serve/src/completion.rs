@@ -153,7 +153,7 @@ impl Completion {
 /// The words of a prompt.
 struct Words {
     count: u32,
-    /// Of each word, if they are needed.
+    /// A hash of each word, if the hashes are needed.
     hashes: Option<Vec<u64>>,
 }
 
@@ -196,7 +196,7 @@ impl PrefixCache {
     /// Maximum number of blocks, 16 million tokens; a full cache is emptied.
     const MAX_BLOCKS: usize = 1 << 20;
 
-    /// One number for each whole block: a hash of it and of all before.
+    /// One number for each whole block: a hash of the block and all earlier blocks.
     fn blocks(words: &[u64]) -> impl Iterator<Item = u64> {
         let mut before = 0;
         words.chunks_exact(Engine::BLOCK as usize).map(move |block| {

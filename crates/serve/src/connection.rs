@@ -32,7 +32,7 @@ enum Incoming {
     Open,
     /// They are discarded.
     Ignored,
-    /// No more can arrive: the client has closed the connection, or its writing side.
+    /// No more requests can arrive, because the client has closed the connection or its writing side.
     Closed,
 }
 
@@ -41,7 +41,7 @@ enum Incoming {
 pub(crate) enum WriteOutcome {
     /// Wait for the next event.
     Wait,
-    /// Another turn soon; no event will announce it.
+    /// The connection needs another turn soon, without an event.
     Again,
     /// Close the connection.
     Close,
@@ -163,7 +163,7 @@ impl Connection {
         self.incoming = Incoming::Ignored;
         self.drop_unfinished();
         let response = match bad {
-            RequestError::Malformed => Response::BadRequest("this is not a request of HTTP/1.1".to_owned()),
+            RequestError::Malformed => Response::BadRequest("this is not an HTTP/1.1 request".to_owned()),
             RequestError::TooLarge => Response::TooLargeHead,
         };
         let demand = Demand { class: 0, work: None, pause: None, response };
@@ -256,7 +256,7 @@ impl Connection {
         }
     }
 
-    /// Decides what to do with the connection when nothing can be written now.
+    /// Determines the next state of the connection when nothing can be written now.
     fn after_write(&mut self) -> WriteOutcome {
         if self.out.capacity() > MAX_IDLE_BUFFER {
             self.out = Vec::new();

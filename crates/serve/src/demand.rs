@@ -72,13 +72,13 @@ impl Demand {
         let (name, value) = (segments.next().unwrap_or(""), segments.next());
         let count = |example: &str| match value.unwrap_or("").parse::<u64>() {
             Ok(count) => Ok(count),
-            Err(_) => Err(format!("`{path}` needs a number of bytes; request for example {example}")),
+            Err(_) => Err(format!("`{path}` needs a number of bytes; write for example {example}")),
         };
         let mut pause = None;
         let response = match name {
             "status" => match value.and_then(|value| value.parse().ok()) {
                 Some(code @ 200..=599) => Ok(Response::Status(code)),
-                _ => Err(format!("`{path}` is not a status from 200 to 599; request for example /status/503")),
+                _ => Err(format!("`{path}` is not a status from 200 to 599; write for example /status/503")),
             },
             "bytes" => count("/bytes/10000").map(Response::Bytes),
             "chunked" => count("/chunked/10000").map(Response::Chunked),
@@ -88,7 +88,7 @@ impl Demand {
                     pause = Some(length);
                     Ok(Response::Ok)
                 }
-                Err(_) => Err(format!("`{path}` is not a delay; request for example /delay/50ms")),
+                Err(_) => Err(format!("`{path}` is not a delay; write for example /delay/50ms")),
             },
             "echo" => Ok(Response::Echo(Vec::new())),
             "continue" => Ok(Response::Continue),
@@ -121,7 +121,7 @@ fn given(path: &str, query: &str) -> Result<Option<Nanos>, String> {
 fn millis(value: &str) -> Result<Nanos, String> {
     match value.trim().parse::<f64>() {
         Ok(millis) if (0.0..1e12).contains(&millis) => Ok(Nanos::from_secs_f64(millis / 1e3)),
-        _ => Err(format!("`{value}` is not a number of milliseconds; request for example /?work_ms=12.5")),
+        _ => Err(format!("`{value}` is not a number of milliseconds; write for example /?work_ms=12.5")),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The single thread that reads requests, serves jobs and writes responses.
 //!
 //! Whenever it reads the clock, it first completes all jobs that are done by then, each at its own time according to
-//! the discipline, and only then lets a request arrive. A loop that is late therefore responds late, but the times of
-//! the discipline are those of a loop that is never late.
+//! the discipline, and only then lets a request arrive. A late loop therefore responds late, but the times of the
+//! discipline are exact.
 
 use std::io;
 use std::sync::Arc;
@@ -305,8 +305,8 @@ impl EventLoop {
         }
     }
 
-    /// Completes everything that is done by `now`, in order of completion. A pause that ends at the same instant as a
-    /// job goes first, since that job may start another pause.
+    /// Completes all jobs and pauses that end by `now`, in order of time. If a pause and a job end at the same instant,
+    /// the pause comes first, because the job may start another pause.
     fn advance(&mut self, now: Instant) {
         loop {
             let (job, pause) = (self.jobs.next(), self.pauses.next());
@@ -328,7 +328,7 @@ impl EventLoop {
         }
     }
 
-    /// Permits the tokens to be sent that the engine has made.
+    /// Permits sending the tokens that the engine has made.
     fn release_tokens(&mut self) {
         let (connections, writable) = (&mut self.connections, &mut self.writable);
         self.jobs.tokens(|owner, tokens| {
@@ -338,7 +338,7 @@ impl EventLoop {
         });
     }
 
-    /// Permits files to be sent as far as the discipline has served their jobs by `now`.
+    /// Permits sending the parts of files whose jobs the discipline has served by `now`.
     fn release_files(&mut self, now: Instant) {
         let Some(files) = &self.files else { return };
         let (connections, writable) = (&mut self.connections, &mut self.writable);
@@ -365,8 +365,7 @@ impl EventLoop {
 
     fn close(&mut self, slot: usize) {
         let Some(connection) = self.connections.try_remove(slot) else { return };
-        // A failure has no consequence, since closing ends the registration as well.
-        let _ = self.poller.remove(&connection.socket);
+        self.poller.remove_closing(&connection.socket);
         connection.incomplete().for_each(|request| self.accounting.incomplete(request));
         if std::mem::take(&mut self.is_at_limit) {
             self.accept();

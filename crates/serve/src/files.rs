@@ -1,7 +1,7 @@
 //! Serves the files of a directory over an uplink of known rate, which the discipline shares between the responses.
 //!
 //! A file's work is the transfer time of its bytes on the uplink. While a job is in service, its file is sent as far as
-//! the discipline has served it, one segment at a time. Waiting bytes stay here and not in a socket.
+//! the discipline has served it, one segment at a time. Waiting bytes stay in this process and not in a socket.
 
 use std::fs::File;
 use std::io;
@@ -63,7 +63,7 @@ impl BitRate {
     }
 }
 
-/// A directory, and the rate of each of the discipline's servers.
+/// A directory of files to serve, and the rate in bits per second at which each server of the discipline sends them.
 #[derive(Clone, Debug)]
 pub struct Files {
     root: PathBuf,

@@ -2,8 +2,8 @@
 //!
 //! A request is a job. It arrives when its last byte is read, joins a [`Discipline`] on the real clock, and its
 //! response is sent at the instant when the discipline completes it. The work uses no processor time: one thread waits
-//! for sockets and for the next completion, whichever comes first. The response times therefore follow from the
-//! discipline alone.
+//! for sockets and for the next completion, whichever comes first. The discipline alone therefore determines the
+//! response times.
 //!
 //! # Endpoints
 //! | target | response |
@@ -21,13 +21,15 @@
 //! | `/garbage` | bytes that are not HTTP, connection closed |
 //!
 //! With an engine ([`Routes::of_engine`]), the server has in addition the API of a language model: `/v1/models`, and `/v1/chat/completions` and
-//! `/v1/completions`, whose tokens are streamed when the engine makes them. A word is a token; `max_tokens` is the number of tokens of a response.
+//! `/v1/completions`, whose tokens are streamed when the engine makes them. Each word counts as one token; `max_tokens`
+//! is the number of tokens of a response.
 //!
 //! With [`Options::files`] there are no endpoints: each path is a file, and the discipline schedules the uplink.
 //!
 //! # Limitations
-//! All requests in one read arrive at the same instant, that of the read. A job is served to its end even if its client has
-//! disconnected, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is the same as
+//! All requests in one read arrive at the same instant: the time of the read. A job is served to its end even if its
+//! client has disconnected, as by most servers. Idle connections are never closed. Over a Unix socket `/reset` is the
+//! same as
 //! `/close`.
 
 mod accounting;
@@ -65,7 +67,7 @@ use address::Listener;
 use event_loop::EventLoop;
 use record::Recorder;
 
-/// The reason why a server cannot start or continue.
+/// Reason why a server cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server cannot listen on the address.
@@ -92,7 +94,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// An operating system call failed that the server needs.
+    /// A necessary call of the operating system failed.
     #[error("the server stopped: {0}; check the limits of open files and memory (`ulimit -a`)")]
     System(io::Error),
 }
@@ -106,7 +108,7 @@ pub struct Options {
     /// Maximum number of jobs in the system, including those in service; further jobs get 503 at once. `None`:
     /// unlimited.
     pub capacity: Option<u32>,
-    /// Distribution of the work, in seconds, of jobs without work from the request or the path.
+    /// Distribution of the work in seconds, for jobs whose work neither the request nor the path determines.
     pub service: Distribution,
     /// Known paths. A job's class is the index of its request; jobs of unknown paths form the class after the last.
     pub routes: Routes,
@@ -232,7 +234,7 @@ impl Server {
 }
 
 impl ServerHandle {
-    /// The address it listens on, with the port that the system chose.
+    /// The address that the server listens on, with the port that the system chose.
     pub fn address(&self) -> &Address {
         &self.address
     }

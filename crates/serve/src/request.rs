@@ -13,11 +13,11 @@ use crate::routes::Routes;
 /// The progress of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its last byte has not been received.
+    /// The last byte has not been received.
     Receiving,
-    /// Its job or its pause is in progress.
+    /// The job or its pause is in progress.
     InService,
-    /// Its response can be sent after those of earlier requests.
+    /// The response can be sent after the responses to earlier requests.
     Ready,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Request {
     pub(crate) work: Option<Nanos>,
     /// When its response was due according to the discipline.
     pub(crate) due: Option<Instant>,
-    /// Its target; empty without a record.
+    /// The target; empty without a record.
     pub(crate) path: String,
     /// Class of its job.
     pub(crate) class: u16,

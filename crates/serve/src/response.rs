@@ -10,7 +10,7 @@ use crate::open_file::OpenFile;
 pub(crate) enum Response {
     /// 200 and three bytes: a completed job.
     Ok,
-    /// This status, with its name as the body where a body is allowed.
+    /// A response with this status, and the name of the status as the body if a body is allowed.
     Status(u16),
     /// 200 and this many bytes, with Content-Length.
     Bytes(u64),
@@ -18,7 +18,7 @@ pub(crate) enum Response {
     Chunked(u64),
     /// 200 and this many bytes, ended by closing the connection.
     NoLength(u64),
-    /// 200 and a file, sent as far as the discipline has served it.
+    /// 200 and a file; the discipline determines how much of it may be sent.
     File(OpenFile),
     /// 200 and the tokens of a language model: streamed, or in one document.
     Completion(Box<Completion>),
@@ -78,7 +78,7 @@ pub(crate) enum ConnectionAction {
 pub(crate) struct Body {
     left: u64,
     is_chunked: bool,
-    /// The file with its remaining bytes; without a file the body is filler text.
+    /// The file, and the number of its remaining bytes; without a file the body is filler text.
     file: Option<OpenFile>,
     /// The tokens to stream, `left` of which are not written.
     tokens: Option<Box<Completion>>,
@@ -112,7 +112,8 @@ impl Body {
         self.left == 0 && !self.is_chunked
     }
 
-    /// Writes the next tokens, up to `allowed` in total, and after the last one the end. Returns whether there were any.
+    /// Writes the next tokens, up to `allowed` in total, and the end after the last one. Returns whether it has written
+    /// any.
     fn write_tokens(&mut self, allowed: u64, out: &mut Vec<u8>) -> bool {
         let Some(completion) = &self.tokens else { return false };
         let all = completion.output();

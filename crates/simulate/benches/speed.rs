@@ -6,6 +6,7 @@ use offered_simulate::drive::{ServiceDemands, SimulatedServer, drive};
 use offered_simulate::policy::DisciplineVisitor;
 use offered_simulate::statistics::{Statistics, StatisticsConfig};
 use offered_simulate::{BuildDiscipline, Discipline, Policy, ServerConfig};
+use offered_stats::requirements::IntervalRequirements;
 use offered_workload::Workload;
 
 const JOBS: u64 = 4_000_000;
@@ -22,7 +23,16 @@ impl DisciplineVisitor for Race {
         let mut served = SimulatedServer::new(discipline, None);
         let sessions = self.workload.sessions().have_visits();
         let (from, until) = (Instant::ZERO, Instant::MAX);
-        let counted = StatisticsConfig { servers: 1, classes: 1, sessions, tokens: false, goodput: None, from, until };
+        let counted = StatisticsConfig {
+            servers: 1,
+            classes: 1,
+            sessions,
+            tokens: false,
+            goodput: None,
+            from,
+            until,
+            requirements: IntervalRequirements::default(),
+        };
         let mut statistics = Statistics::new(counted, JOBS);
         let start = thread_cpu_time();
         drive(&mut agenda, &mut served, &self.demands, &mut statistics);

@@ -1,4 +1,5 @@
-//! The driver for workloads with time limits, retries or circuit breakers. Users see one request, the server each of its attempts.
+//! The driver for workloads with time limits, retries or circuit breakers. Users see one request; the server sees each
+//! of its attempts.
 //!
 //! A server does not notice that a client gave up: an abandoned job is served to its end (the default), so a queue that is longer than the
 //! timeout wastes the whole capacity. With `cancel = true` a waiting job leaves the queue when its client gives up; a job in service
@@ -27,7 +28,7 @@ pub struct AttemptFigures {
     pub attempts_per_s: f64,
     /// Rate of requests that succeeded.
     pub goodput_per_s: f64,
-    /// Share of the time of the servers in which they worked, 0 to 1; `None` if that does not follow from the completed jobs.
+    /// Utilisation of the servers, 0 to 1; `None` if the completed jobs do not determine it.
     pub utilisation: Option<f64>,
     /// Share of that work for attempts that clients had abandoned, 0 to 1.
     pub wasted: f64,
@@ -42,11 +43,11 @@ pub(crate) struct Attempts<'a> {
     workload: &'a Workload,
     tracker: AttemptTracker,
     limits: Option<TimeLimits>,
-    /// The timeout of an attempt of a request without its own.
+    /// The timeout of an attempt, for requests without a timeout of their own.
     usual: Option<Nanos>,
-    /// The attempt of each job in the server, by its place.
+    /// The attempt of each job in the server, by its index.
     jobs: Vec<Attempt>,
-    /// When attempts time out: instant, place, serial.
+    /// The timeouts of attempts: instant, index and serial number.
     timeouts: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     /// The requests that have not ended, by session, with their demand.
     open: HashMap<u64, (Launch, Nanos)>,
@@ -63,7 +64,7 @@ struct Attempt {
     launch: Launch,
     sent: Instant,
     serial: u64,
-    /// Whether its client waits for it.
+    /// Whether the client waits for the response.
     is_awaited: bool,
 }
 
@@ -146,7 +147,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Counts something at `now`, in the measured time.
+    /// Adds to a counter, if `now` is in the measured time.
     fn count(&mut self, now: Instant, count: impl FnOnce(&mut Counts)) {
         if self.counted.contains(&now) {
             count(&mut self.counts);
@@ -247,7 +248,8 @@ impl<'a> Attempts<'a> {
         ended.push(Event { done: Some(now), outcome: Outcome::Timeout, error, ..event(launch, label, sent) });
     }
 
-    /// Settles attempts that ended, and schedules what their sessions do next. True if the observer stops the simulation.
+    /// Processes attempts that ended, and schedules the next actions of their sessions. Returns true if the observer
+    /// stops the simulation.
     fn settle<S: SimulationObserver>(&mut self, agenda: &mut Agenda, mut ended: Vec<Event>, sink: &mut S) -> bool {
         if ended.is_empty() {
             return false;

@@ -1,14 +1,14 @@
 //! Scheduling disciplines, one per file.
 //!
 //! The caller reports events to a discipline in time order, and the discipline returns when the next job completes if
-//! no other job arrives. It holds no clock. A virtual clock jumps from event to event. A real clock is always a little
-//! late, which is allowed: [`Discipline::complete`] accounts for the job at the instant it was due to complete, so the
-//! next job starts when the server became free and not when the caller noticed.
+//! no other job arrives. A discipline has no clock. A virtual clock jumps from event to event. A real clock is always a
+//! little late, which is allowed: [`Discipline::complete`] accounts for the job at the instant it was due to complete,
+//! so the next job starts when the server became free and not when the caller noticed.
 //!
 //! Two engines serve most policies. [`NonPreemptive`] completes every job that it started; only its queue differs
 //! (FCFS, LCFS, or any order by a [`Rank`]). [`Preemptive`] always serves the jobs that rank first. The expected-size
-//! policies of Schroeder, Wierman and Harchol-Balter (SEJF, LEJF, PESJF, PELJF) are the exact ones with another
-//! [`SizeEstimate`]. The sharing policies (PS, FB, round robin) have their own engines.
+//! policies of Schroeder, Wierman and Harchol-Balter (SEJF, LEJF, PESJF, PELJF) are SJF, LJF, PSJF and PLJF with
+//! another [`SizeEstimate`]. The sharing policies (PS, FB, round robin) have their own engines.
 //!
 //! Speeds are relative to one server of speed 1. Work is the time that a job needs alone on such a server. All times in
 //! the interface are whole nanoseconds. Ties are resolved in order of arrival.
@@ -64,20 +64,20 @@ pub struct Job {
     pub id: u64,
     /// Class of the request, for disciplines with priorities.
     pub class: u16,
-    /// Service demand: the time it needs alone on a server of speed 1.
+    /// Service demand: the time that the job needs alone on a server of speed 1.
     pub size: Nanos,
     /// Arrival time.
     pub arrived: Instant,
-    /// Its tokens, for an engine; else none.
+    /// The tokens of the job, for an engine; otherwise none.
     pub tokens: JobTokens,
 }
 
 /// The tokens of a job, for an engine of language models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobTokens {
-    /// Their numbers.
+    /// The numbers of tokens.
     pub counts: TokenCounts,
-    /// Those of the prompt that came from the cache; set by the server.
+    /// Prompt tokens that came from the cache; set by the server.
     pub cached: u32,
     /// Time from arrival to the first token of the response; set by the server.
     pub first_after: Nanos,
@@ -146,15 +146,16 @@ pub trait Discipline {
     /// Returns when to call [`complete`](Self::complete) next if no job arrives before; `None` when the system is
     /// empty.
     ///
-    /// No job completes earlier. At this instant a job completes, or only the turn or the station of a job changes and
-    /// `complete` returns `None` (round robin, networks).
+    /// No job completes earlier. At this instant a job completes; or (in round robin and networks) only the turn or the
+    /// station of a job changes, and `complete` returns `None`.
     fn next(&self) -> Option<Instant>;
 
     /// Removes and returns the first job that completes by `now`; `None` without such a job. It completed exactly at
     /// `now` if `now` equals [`next`](Self::next), and at an earlier instant if the caller is late.
     fn complete(&mut self, now: Instant) -> Option<Job>;
 
-    /// Removes a waiting job whose client has gone. False: it is in service, or this discipline cannot remove jobs.
+    /// Removes a waiting job whose client has disconnected. Returns false if the job is in service, or if this
+    /// discipline cannot remove jobs.
     fn cancel(&mut self, id: u64) -> bool {
         let _ = id;
         false

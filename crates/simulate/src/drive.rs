@@ -13,8 +13,7 @@ use offered_workload::{Mix, Works};
 
 use crate::discipline::{Discipline, Job, JobTokens};
 
-/// Chooses the request and the service demand of each launch. Both are functions of (seed, session, step), as
-/// everything in a workload.
+/// Chooses the request and the service demand of each launch. Both are functions of (seed, session, step).
 #[derive(Clone, Debug)]
 pub struct ServiceDemands {
     seed: Seed,
@@ -22,6 +21,8 @@ pub struct ServiceDemands {
     works: Works,
     /// Service distributions by request.
     distributions: Vec<Distribution>,
+    /// Share of each request, 0 to 1.
+    shares: Vec<f64>,
     /// The tokens of the requests of an engine.
     tokens: Option<TokenDemands>,
     mean: f64,
@@ -67,6 +68,7 @@ impl ServiceDemands {
             mix: workload.mix(),
             works,
             distributions,
+            shares,
             tokens,
             mean,
             second_moment,
@@ -79,12 +81,13 @@ impl ServiceDemands {
         self.mean
     }
 
-    /// Seconds of a server that a request takes: one over its capacity. Below the mean for an engine, whose sequences share its steps.
+    /// Time for which a request occupies the server, seconds: the inverse of the capacity. For an engine it is below
+    /// the mean, because sequences share its steps.
     pub fn mean_at_capacity(&self) -> f64 {
         self.tokens.as_ref().map_or(self.mean, |tokens| tokens.mean_in_full_batch)
     }
 
-    /// C2 over all requests, rounded to nine decimals.
+    /// Squared coefficient of variation over all requests, rounded to nine decimals.
     pub fn scv(&self) -> f64 {
         let scv = self.second_moment / (self.mean * self.mean) - 1.0;
         (scv.max(0.0) * 1e9).round() / 1e9
@@ -93,6 +96,16 @@ impl ServiceDemands {
     /// E\[S^2\] and E\[S^4\] over all requests, in powers of seconds.
     pub(crate) fn second_and_fourth_moments(&self) -> [f64; 2] {
         [self.second_moment, self.fourth_moment]
+    }
+
+    /// The share of all requests whose size is above `size`, in seconds.
+    pub(crate) fn tail(&self, size: f64) -> f64 {
+        self.shares.iter().zip(&self.distributions).map(|(share, distribution)| share * distribution.tail(size)).sum()
+    }
+
+    /// The share of each request, 0 to 1, and its distribution.
+    pub(crate) fn mixture(&self) -> Vec<(f64, &Distribution)> {
+        self.shares.iter().copied().zip(&self.distributions).collect()
     }
 
     /// The distributions as workload files write them, without consecutive duplicates.
@@ -143,7 +156,7 @@ impl ServiceDemands {
 struct TokenDemands {
     engine: Engine,
     lengths: TokenLengths,
-    /// The distribution of the time alone of each request, from a sample.
+    /// The distribution of the time that each request takes alone, from a sample.
     alone: Vec<Distribution>,
     /// Mean of [`Engine::in_full_batch`] over all requests, seconds, from the same sample.
     mean_in_full_batch: f64,
@@ -172,7 +185,7 @@ impl TokenDemands {
     }
 }
 
-/// Requests as the sessions of a workload begin with them, and their classes: all requests of one session after the other.
+/// The requests of the sessions of a workload and their classes, one session after another.
 fn first_requests(workload: &Workload) -> Box<dyn Iterator<Item = (Launch, u16)> + '_> {
     if workload.flows().is_some() {
         return Box::new((0u64..).flat_map(move |session| workload.walk(session)));
@@ -324,8 +337,9 @@ pub trait SimulationObserver {
     fn attempt(&mut self, event: &Event) {
         let _ = event;
     }
-    /// In such a workload, instead of `rejected` and `completed`: a request with this demand ended. [`ControlFlow::Break`] as there. In any
-    /// workload: a request was rejected after it had entered the system. The `visit` of the event is not set; it follows from `launch` and
+    /// In such a workload, called instead of `rejected` and `completed`: a request with this demand ended.
+    /// [`ControlFlow::Break`] pauses the simulation. In any workload, also called if a request was rejected after it
+    /// had entered the system. The `visit` of the event is not set; it follows from `launch` and
     /// `after`.
     fn ended(&mut self, launch: Launch, event: &Event, size: Nanos, after: After) -> ControlFlow<()> {
         match (event.outcome, event.done) {

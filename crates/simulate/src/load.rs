@@ -14,8 +14,8 @@ use offered_workload::Workload;
 use crate::Error;
 use crate::drive::ServiceDemands;
 use crate::modelled_server::ModelledServer;
-use crate::result::Stop;
-use crate::simulation::{offered_load, simulate, times, unstable};
+use crate::simulation::{simulate, times};
+use crate::stop::Stop;
 
 /// Requests in the first trials of the search. Later trials grow until the load is precise enough.
 const MIN_TRIAL_JOBS: u64 = 4_000;
@@ -32,13 +32,13 @@ pub const DEFAULT_TOLERANCE: f64 = 2e-3;
 /// A trial of the search for a think time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadTrial {
-    /// Its number, from 1.
+    /// The number of the trial, from 1.
     pub number: u32,
-    /// Its requests.
+    /// Number of its requests.
     pub requests: u64,
-    /// Its mean think time, seconds.
+    /// The mean think time, seconds.
     pub think_s: f64,
-    /// The load that it had.
+    /// The measured load.
     pub load: f64,
     /// Half the 95 % interval of the load.
     pub half_width: f64,
@@ -67,7 +67,7 @@ pub fn at_load(
     Ok(at)
 }
 
-/// The same, also at a load of 1 or more in an open system, where the queue grows without end.
+/// Like [`at_load`], but accepts a load of 1 or more in an open system, in which the queue then grows without end.
 ///
 /// # Errors
 /// The load is 0 or less, or more than the users of a closed system can produce. The rate is not constant. A closed system has no think time to
@@ -89,11 +89,11 @@ pub fn at_any_load(
         );
     };
     if bottleneck.is_infinite() {
-        return Err(unstable(f64::INFINITY));
+        return Err(Error::unstable(f64::INFINITY));
     }
     let sessions = match workload.sessions() {
         Sessions::Scenarios(_) => {
-            return Err(InvalidValue::new("scenarios have loads of their own; change their rates or users").into());
+            return Err(InvalidValue::new("scenarios have fixed loads; change their rates or users").into());
         }
         Sessions::Replay(_) => {
             return Err(InvalidValue::new("a trace has a fixed load; change `speed` of the replay instead").into());
@@ -124,16 +124,16 @@ pub fn at_any_load(
     Ok(workload.clone().with_sessions(sessions)?)
 }
 
-/// The load of `workload` if its queue grows without end: an open or partly-open system with load 1 or more and unlimited
-/// capacity. `None` for any other.
+/// Why the queue of `workload` grows without end in a simulation until `stop`; `None` if it does not. Only an open or partly-open system
+/// without rejections can have such a queue: with a load of 1 or more, or before a saturated region. For the duration of a workload with time
+/// limits no queue does.
 ///
 /// # Errors
 /// The workload cannot be simulated.
-pub fn unstable_load(workload: &Workload) -> Result<Option<f64>, InvalidValue> {
+pub fn instability(workload: &Workload, stop: Stop) -> Result<Option<Error>, InvalidValue> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
-    let load = offered_load(workload, &modelled, &demands);
-    Ok(load.filter(|load| *load >= 1.0 && modelled.admits_all()))
+    modelled.instability(workload, &demands, stop)
 }
 
 fn constant(schedule: &Schedule, per_sec: f64) -> Result<Schedule, InvalidValue> {
@@ -175,7 +175,7 @@ struct Trial {
 #[derive(Clone, Copy)]
 struct Root {
     think: f64,
-    /// By how much the cycle grows per second of think time.
+    /// The increase of the cycle per second of think time.
     slope: f64,
     /// Relative half-width of the load.
     tolerance: f64,
@@ -207,7 +207,8 @@ impl Search<'_> {
         Ok(found.think)
     }
 
-    /// Newton's steps from a root of shorter trials: one trial where that root is close, as is usual.
+    /// Newton's method, starting at the root of shorter trials. One trial is enough if that root is close, as it
+    /// usually is.
     fn refined(&mut self, near: Root, jobs: u64) -> Result<Root, InvalidValue> {
         let Root { mut think, mut slope, .. } = near;
         let mut before: Option<Trial> = None;
@@ -264,8 +265,8 @@ impl Search<'_> {
         Ok(Trial { think, excess: most / load.value - self.cycle, tolerance: tolerance(&load) })
     }
 
-    /// The root of the excess near `guess`, by secant steps inside a bracket (the Illinois rule), to half the error of a trial. Common random
-    /// numbers make the excess nearly deterministic.
+    /// The root of the excess near `guess`, by secant steps inside a bracket (the Illinois rule), with a precision of
+    /// half the error of a trial. Common random numbers make the excess nearly deterministic.
     fn root(&mut self, guess: f64, jobs: u64) -> Result<Root, InvalidValue> {
         let mut low = Trial { think: 0.0, excess: self.least - self.cycle, tolerance: f64::INFINITY };
         let mut high = self.trial(guess, jobs)?;

@@ -2,12 +2,17 @@
 
 use offered_base::{InvalidValue, Nanos, Seed};
 use offered_schedule::Sessions;
+use offered_schedule::arrivals::{Batch, Process};
+use offered_stats::queue::{QueueCorrelation, ServiceOrder};
 use offered_workload::Station as Specified;
 use offered_workload::{Rates, Server, WhenFull, Workload};
 
+use crate::Error;
 use crate::discipline::{Network, Region, Regions, Station};
 use crate::drive::ServiceDemands;
 use crate::policy::{BuildDiscipline, DisciplineVisitor, Policy, ServerConfig};
+use crate::saturation::ConstantJobs;
+use crate::stop::Stop;
 
 /// A checked modelled server: one station, or several that every request visits.
 #[derive(Clone, Debug)]
@@ -110,7 +115,8 @@ impl ModelledServer {
     }
 
     /// Service demand per request at the busiest station over its total rate, seconds; its inverse is the capacity. `None` when
-    /// every request has its own server everywhere. Infinite if the rate falls towards zero and the number of requests is unlimited.
+    /// every request has its own server everywhere. Infinite if the rate falls towards zero with an unlimited number of
+    /// requests.
     pub fn bottleneck(&self, demands: &ServiceDemands) -> Option<f64> {
         let most = [self.capacity.map(u64::from), self.users].into_iter().flatten().min();
         let one = (self.policy, demands.mean_at_capacity(), self.rates.lasting(most));
@@ -126,6 +132,97 @@ impl ModelledServer {
         busy.map(|(_, demand, rate)| demand / rate).reduce(f64::max)
     }
 
+    /// Load per server that an open or partly-open workload offers to its busiest station; `None` for other workloads.
+    pub(crate) fn offered_load(&self, workload: &Workload, demands: &ServiceDemands) -> Option<f64> {
+        Some(workload.scheduled_rate()? * self.bottleneck(demands)?)
+    }
+
+    /// Why the queue of an open or partly-open workload grows without end in a simulation until `stop`; `None` if it does not.
+    pub(crate) fn instability(
+        &self,
+        workload: &Workload,
+        demands: &ServiceDemands,
+        stop: Stop,
+    ) -> Result<Option<Error>, InvalidValue> {
+        if workload.time_limits().is_some() && stop == Stop::Duration {
+            // Time limits end every request, whatever the queue.
+            return Ok(None);
+        }
+        let Some(rate) = workload.scheduled_rate().filter(|_| self.admits_all()) else { return Ok(None) };
+        if let Some(load) = self.offered_load(workload, demands).filter(|load| *load >= 1.0) {
+            return Ok(Some(Error::unstable(load)));
+        }
+        for (region, specified) in self.regions.iter().zip(workload.regions()) {
+            let visits = region.stations.iter().map(|station| self.tour[*station].1.visits()).sum();
+            let Some(jobs) = ConstantJobs::new(region.capacity, visits) else { continue };
+            let (throughput, certain) = self.alone(region).build(jobs)?;
+            if rate >= certain {
+                let offered_workload::Region { name, capacity, .. } = specified;
+                return Ok(Some(Error::Saturated { region: name, capacity, throughput, rate }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The correlation of responses at one station of speed 1 without priorities, where single requests or sessions arrive at a constant
+    /// rate; `None` for any other system.
+    pub(crate) fn queue_correlation(&self, workload: &Workload, demands: &ServiceDemands) -> Option<QueueCorrelation> {
+        let is_plain = self.tour.is_empty() && self.config.rates.is_none();
+        let order = match self.policy {
+            Policy::Fcfs => ServiceOrder::Arrivals,
+            Policy::Lcfs { .. } | Policy::Ps(None) => ServiceOrder::Other,
+            Policy::Srpt | Policy::Size(_) | Policy::Fb => ServiceOrder::Sizes,
+            _ => return None,
+        };
+        if !is_plain || !self.admits_all() || workload.time_limits().is_some() {
+            return None;
+        }
+        // Half the variance of the arriving work, relative to that of a Poisson process of constant work.
+        let (schedule, arrivals) = match workload.sessions() {
+            Sessions::Open(schedule) => match schedule.process() {
+                Process::Poisson => (schedule, 1.0),
+                Process::Constant => (schedule, 0.0),
+                Process::Renewal(gaps) => (schedule, gaps.scv()),
+                Process::FixedCount | Process::Modulated(_) => return None,
+            },
+            // E[N^2] / E[N] of a geometric number of requests N per session.
+            Sessions::PartlyOpen { schedule, length, .. } if *schedule.process() == Process::Poisson => {
+                let stay = length.stay()?;
+                (schedule, (1.0 + stay) / (1.0 - stay))
+            }
+            _ => return None,
+        };
+        let is_constant = schedule.rate().as_constant().is_some() && schedule.batch() == Batch::Single;
+        let variability = is_constant.then(|| f64::midpoint(arrivals, demands.scv()))?;
+        QueueCorrelation::new(self.offered_load(workload, demands)?, variability, order)
+    }
+
+    /// The stations of a region, with the regions inside it.
+    fn alone(&self, outer: &Region) -> Self {
+        let place = |station: &usize| outer.stations.iter().position(|own| own == station);
+        let inside = |region: &Region| {
+            let stations: Vec<usize> = region.stations.iter().filter_map(place).collect();
+            let is_inside = region != outer && stations.len() == region.stations.len();
+            is_inside.then(|| Region { stations, ..region.clone() })
+        };
+        let tour: Vec<_> = outer.stations.iter().map(|station| self.tour[*station].clone()).collect();
+        Self { policy: tour[0].0, tour, regions: self.regions.iter().filter_map(inside).collect(), ..self.clone() }
+    }
+
+    /// The disciplines of the stations as workload files write them, without consecutive duplicates.
+    pub(crate) fn disciplines_as_text(&self) -> String {
+        let mut texts: Vec<String> = self.tour.iter().map(|(policy, _)| policy.to_string()).collect();
+        texts.dedup();
+        if texts.is_empty() { self.policy.to_string() } else { texts.join(", ") }
+    }
+
+    /// The service distributions as workload files write them, each after the name of its station in a network.
+    pub(crate) fn distributions_as_text(&self, demands: &ServiceDemands) -> String {
+        let of = |(_, station): &(Policy, Specified)| format!("{} {}", station.name(), station.server().service());
+        let texts: Vec<String> = self.tour.iter().map(of).collect();
+        if texts.is_empty() { demands.distributions_as_text() } else { texts.join(", ") }
+    }
+
     /// Policy, number of servers, and E\[S^2\] and E\[S^4\] of the service times at each station.
     pub(crate) fn second_and_fourth_moments(&self, demands: &ServiceDemands) -> Vec<(Policy, u32, [f64; 2])> {
         let many = |(policy, station): &(Policy, Specified)| {
@@ -138,7 +235,15 @@ impl ModelledServer {
         }
     }
 
-    /// Number of servers; `None` where the number of busy servers does not follow from the number of jobs.
+    /// Mean number of services of a request that are longer than `size`, in seconds, at a server of speed 1.
+    pub(crate) fn services_above(&self, demands: &ServiceDemands, size: f64) -> f64 {
+        match self.tour.is_empty() {
+            true => demands.tail(size),
+            false => self.tour.iter().map(|(_, at)| at.visits() * at.server().service().tail(size)).sum(),
+        }
+    }
+
+    /// Number of servers; `None` if the number of jobs does not determine the number of busy servers.
     pub fn counted_servers(&self) -> Option<u32> {
         let is_counted = self.tour.is_empty()
             && self.config.rates.is_none()

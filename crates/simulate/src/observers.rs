@@ -1,4 +1,4 @@
-//! The observers of a simulation, as one.
+//! Several observers of a simulation, combined.
 
 use std::ops::ControlFlow;
 

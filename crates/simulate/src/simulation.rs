@@ -2,18 +2,22 @@
 
 use offered_base::{Instant, InvalidValue, Nanos, Share};
 use offered_schedule::{Launch, Sessions, System};
+use offered_stats::queue::QueueCorrelation;
+use offered_stats::requirements::IntervalRequirements;
 use offered_stats::steady_state::Estimate;
-use offered_workload::{Rates, Workload};
+use offered_workload::Workload;
 
+use crate::Error;
 use crate::attempts::{AttemptFigures, Attempts};
 use crate::discipline::Discipline;
 use crate::drive::{ServiceDemands, SimulatedServer, SimulationObserver, drive};
 use crate::modelled_server::ModelledServer;
 use crate::observers::Observers;
 use crate::policy::DisciplineVisitor;
-use crate::result::{SimulationResult, Stop};
+use crate::requirements::{self, MeanInterval};
+use crate::result::SimulationResult;
 use crate::statistics::{Statistics, StatisticsConfig, Summary, WarmUp};
-use crate::{Error, MeanInterval};
+use crate::stop::Stop;
 
 /// Number of jobs after which a run with [`Stop::Precision`] first checks its precision.
 const FIRST_JOBS: u64 = 100_000;
@@ -24,7 +28,7 @@ const MAX_JOBS: u64 = 2_000_000_000;
 ///
 /// # Errors
 /// The workload cannot be simulated: it has no server, it is an open system with load 1 or more and unlimited capacity, or
-/// no request completed. With too few completions for intervals there is a result without them.
+/// no request completed. With too few completions for intervals, the result has no intervals.
 pub fn simulate(
     workload: &Workload,
     stop: Stop,
@@ -32,19 +36,18 @@ pub fn simulate(
 ) -> Result<SimulationResult, Error> {
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
-    let load = offered_load(workload, &modelled, &demands);
-    // Time limits end every request, whatever the queue.
-    let is_limited = workload.time_limits().is_some() && stop == Stop::Duration;
-    if let Some(load) = load.filter(|load| *load >= 1.0 && modelled.admits_all() && !is_limited) {
-        return Err(unstable(load));
+    if let Some(error) = modelled.instability(workload, &demands, stop)? {
+        return Err(error);
     }
     let endless = match stop {
         Stop::Duration => workload.clone(),
         _ => workload.clone().with_count(None)?.with_duration(Nanos::MAX)?,
     };
-    let run = Run { workload: &endless, demands: &demands, modelled: &modelled, stop, also };
+    let requirements = requirements::of(workload, &modelled, &demands);
+    let run =
+        Run { workload: &endless, demands: &demands, modelled: &modelled, requirements: &requirements, stop, also };
     let (mut summary, ages, attempts) = modelled.build(run)??;
-    let mean_interval = MeanInterval::of(workload, &modelled, &demands, summary.jobs);
+    let mean_interval = MeanInterval::of(&requirements, summary.jobs);
     // A sample's warnings are judged by its own figures.
     let little = if modelled.rejects_inside() {
         // These requests are in the system, and have no response.
@@ -55,6 +58,8 @@ pub fn simulate(
     if mean_interval != MeanInterval::Exists {
         summary.remove_mean_intervals(mean_interval == MeanInterval::InfiniteMean);
     }
+    let for_mean = requirements.queue.map_or(0, QueueCorrelation::needed_for_mean);
+    summary.jobs_needed = summary.jobs_needed.map(|needed| needed.max(for_mean));
     let load_reached = match modelled.counted_servers() {
         Some(_) if attempts.is_some() => {
             let value = attempts.and_then(|attempts| attempts.utilisation).unwrap_or_default();
@@ -72,14 +77,14 @@ pub fn simulate(
     };
     let mut answer = SimulationResult {
         model,
-        discipline: modelled.policy.to_string(),
-        load,
+        discipline: modelled.disciplines_as_text(),
+        load: modelled.offered_load(workload, &demands),
         load_reached,
         users,
         session_length,
         think,
         scv: demands.scv(),
-        service: demands.distributions_as_text(),
+        service: modelled.distributions_as_text(&demands),
         labels: workload.labels(),
         summary,
         ages,
@@ -100,7 +105,8 @@ pub fn simulate_with(workload: &Workload, sink: &mut dyn SimulationObserver) -> 
     let demands = ServiceDemands::new(workload)?;
     let modelled = ModelledServer::new(workload, &demands)?;
     modelled.build(Play { workload, demands: &demands, capacity: modelled.capacity(), sink })?;
-    Ok(format!("{}, {}", workload.sessions().system().map_or("scenarios", System::name), modelled.policy))
+    let model = workload.sessions().system().map_or("scenarios", System::name);
+    Ok(format!("{model}, {}", modelled.disciplines_as_text()))
 }
 
 /// Drives the discipline of [`simulate_with`].
@@ -125,16 +131,6 @@ impl DisciplineVisitor for Play<'_> {
     }
 }
 
-/// Load per server that an open or partly-open workload offers to its busiest station; `None` for other workloads.
-pub(crate) fn offered_load(workload: &Workload, modelled: &ModelledServer, demands: &ServiceDemands) -> Option<f64> {
-    Some(workload.scheduled_rate()? * modelled.bottleneck(demands)?)
-}
-
-/// Why a system with this load has no steady state.
-pub(crate) fn unstable(load: f64) -> Error {
-    if load.is_infinite() { InvalidValue::new(Rates::NO_STEADY_STATE).into() } else { Error::Unstable { load } }
-}
-
 pub(crate) fn times(estimate: Estimate, by: f64) -> Estimate {
     Estimate { value: estimate.value * by, low: estimate.low * by, high: estimate.high * by }
 }
@@ -144,6 +140,7 @@ struct Run<'a, 's> {
     workload: &'a Workload,
     demands: &'a ServiceDemands,
     modelled: &'a ModelledServer,
+    requirements: &'a IntervalRequirements,
     stop: Stop,
     also: Option<&'s mut dyn SimulationObserver>,
 }
@@ -154,7 +151,7 @@ impl DisciplineVisitor for Run<'_, '_> {
     type Output = Result<(Summary, Ages, Option<AttemptFigures>), Error>;
 
     fn visit<D: Discipline + Send + 'static>(self, discipline: D) -> Self::Output {
-        let Self { workload, demands, modelled, stop, mut also } = self;
+        let Self { workload, demands, modelled, requirements, stop, mut also } = self;
         let mut agenda = workload.agenda(Share::ALL);
         let mut served = SimulatedServer::new(discipline, modelled.capacity());
         let counted = workload.counted();
@@ -176,6 +173,7 @@ impl DisciplineVisitor for Run<'_, '_> {
             goodput: workload.goodput(),
             from: counted.start,
             until,
+            requirements: requirements.clone(),
         };
         let mut statistics = Statistics::new(counted, limit);
         let mut attempts = Attempts::new(workload, modelled.counted_servers());

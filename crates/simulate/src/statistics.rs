@@ -6,10 +6,11 @@
 //! length that it needs.
 //!
 //! In a closed system near saturation the mean over completed jobs is not the mean response: a size-based discipline
-//! never completes its longest jobs. Therefore E\[N\]/X by Little's law is reported as well, with the number of
-//! unfinished jobs and their age.
+//! never completes its longest jobs. Therefore the summary also has E\[N\]/X by Little's law, and the number and the
+//! age of unfinished jobs.
 
 mod batches;
+mod sample_summary;
 mod tally;
 mod visits;
 
@@ -18,19 +19,21 @@ use std::ops::ControlFlow;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
 use offered_schedule::{After, Launch};
-use offered_stats::percentile::{self, BatchedValues, PercentileInterval};
+use offered_stats::requirements::IntervalRequirements;
 use offered_stats::steady_state::{Estimate, effective_sample_size, ratio, warm_up as first_cut};
 
 use crate::discipline::Job;
 use crate::drive::{SimulationObserver, job_of};
-use batches::{Batch, Batches, Pair, TimeIntegrals, Tokens};
+use batches::{Batch, Batches, TimeIntegrals, Tokens};
 use offered_workload::Goodput;
-use tally::Tally;
+use sample_summary::{Values, both};
 use visits::Visits;
+
+pub use sample_summary::{Interval, Percentile, SampleSummary};
 
 /// Minimum number of batches for an interval.
 const MIN_BATCHES: usize = 16;
-/// Minimum number of completions for an interval.
+/// Minimum number of completions for an interval: ten independent values beyond the 99th percentile. Correlated values need more.
 const LEAST_JOBS: u64 = MIN_BATCHES as u64 * Batches::SMALLEST;
 
 /// Observes a simulation and collects the data for a [`Summary`].
@@ -50,19 +53,20 @@ pub struct Statistics {
     integrals: TimeIntegrals,
     /// Sum of completion times minus sum of arrival times, modulo 2^128, so that it may be negative in between.
     inside: u128,
-    /// Visits in progress; `None` where sessions make none.
+    /// Visits in progress; `None` if sessions make no visits.
     visits: Option<Visits>,
     goodput: Option<Goodput>,
+    requirements: IntervalRequirements,
 }
 
 /// Configuration of the statistics.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StatisticsConfig {
     /// Number of servers.
     pub servers: u32,
     /// Number of request classes.
     pub classes: usize,
-    /// Whether sessions make visits: they ask several times and end, or walk through flows.
+    /// Whether sessions make visits, that is, send several requests and end, or walk through flows.
     pub sessions: bool,
     /// Whether the server makes tokens.
     pub tokens: bool,
@@ -72,53 +76,8 @@ pub struct StatisticsConfig {
     pub from: Instant,
     /// Events from this instant on are excluded.
     pub until: Instant,
-}
-
-/// Mean, percentiles and maximum of a time in seconds, or of slowdowns.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SampleSummary {
-    /// The mean over completed jobs.
-    pub mean: Estimate,
-    /// Median.
-    pub p50: Percentile,
-    /// 90th percentile.
-    pub p90: Percentile,
-    /// 95th percentile.
-    pub p95: Percentile,
-    /// 99th percentile.
-    pub p99: Percentile,
-    /// Maximum.
-    pub max: f64,
-}
-
-/// A percentile and its interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Percentile {
-    /// Estimate of the percentile.
-    pub value: f64,
-    /// 95 % interval, or the run length that it needs.
-    pub interval: Interval,
-}
-
-/// A 95 % interval, or the run length that it needs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Interval {
-    /// Lower and upper limit.
-    Known(f64, f64),
-    /// The run is too short for an interval. About this number of values (requests, or sessions for session statistics)
-    /// is enough.
-    NeedsSamples(u64),
-}
-
-impl Percentile {
-    /// The percentile as an estimate; an unknown interval is infinite.
-    pub fn estimate(&self) -> Estimate {
-        let (low, high) = match self.interval {
-            Interval::Known(low, high) => (low, high),
-            Interval::NeedsSamples(_) => (f64::NEG_INFINITY, f64::INFINITY),
-        };
-        Estimate { value: self.value, low, high }
-    }
+    /// The numbers of responses that intervals need.
+    pub requirements: IntervalRequirements,
 }
 
 /// Statistics of one simulation, without the warm-up. Times are in seconds.
@@ -148,7 +107,7 @@ pub struct Summary {
     pub in_system: Estimate,
     /// Share of requests rejected because the system was full, or failed after their time limit and retries, 0 to 1.
     pub rejected: Estimate,
-    /// Mean (seconds) and C2 of the service demands of completed jobs.
+    /// Mean (seconds) and squared coefficient of variation of the service demands of completed jobs.
     pub realised_work: (f64, f64),
     /// Number of jobs in the system at the end.
     pub unfinished: u64,
@@ -200,7 +159,7 @@ impl TokenStatistics {
 impl Statistics {
     /// Statistics with this configuration that stop the simulation after `limit` completions.
     pub fn new(counted: StatisticsConfig, limit: u64) -> Self {
-        let StatisticsConfig { servers, classes, sessions, tokens, goodput, from, until } = counted;
+        let StatisticsConfig { servers, classes, sessions, tokens, goodput, from, until, requirements } = counted;
         Self {
             batches: Batches::new(classes, sessions, tokens),
             servers: u64::from(servers),
@@ -213,6 +172,7 @@ impl Statistics {
             inside: 0,
             visits: sessions.then(Visits::default),
             goodput,
+            requirements,
         }
     }
 
@@ -291,11 +251,16 @@ impl Statistics {
         let mut all = groups[0].clone();
         groups[1..].iter().for_each(|group| all.merge(group));
         let over = |figure: &dyn Fn(&Batch) -> (f64, f64)| ratio(&groups.iter().map(|b| figure(b)).collect::<Vec<_>>());
-        let classes = (0..all.classes.len()).map(|class| both(&all, groups, &|b| &b.classes[class], [1e9, 1.0]));
-        let (response, slowdown) = both(&all, groups, &|b| &b.requests, [1e9, 1.0])?;
+        // Requests of all classes wait in one queue.
+        let known = (&self.requirements, all.count());
+        let of_class =
+            |class: usize| both(&all, groups, &|b| &b.classes[class], [Values::Responses, Values::Slowdowns], known);
+        let classes = (0..all.classes.len()).map(of_class);
+        let (response, slowdown) = both(&all, groups, &|b| &b.requests, [Values::Responses, Values::Slowdowns], known)?;
         let sessions = all.sessions.as_ref().and_then(|[durations, _]| {
+            let values = [Values::Times, Values::Responses];
             let (duration, waiting) =
-                both(&all, groups, &|b| b.sessions.as_ref().expect("all batches count sessions, or none"), [1e9; 2])?;
+                both(&all, groups, &|b| b.sessions.as_ref().expect("in all batches or in none"), values, known)?;
             Some(SessionStatistics { count: durations.count, duration, waiting })
         });
         let of_tokens =
@@ -303,12 +268,8 @@ impl Statistics {
         let seconds = |b: &Batch| b.length.as_secs_f64();
         let tokens = all.tokens.as_ref().filter(|tokens| tokens.times[0].count > 0).map(|tokens| {
             let times = |which: usize| {
-                SampleSummary::of(
-                    &all,
-                    groups,
-                    &|b| &b.tokens.as_ref().expect("all batches count tokens, or none").times[which],
-                    1e9,
-                )
+                let none = "in all batches or in none";
+                SampleSummary::of(&all, groups, &|b| &b.tokens.as_ref().expect(none).times[which], Values::Times, known)
             };
             let good = |b: &Batch| of_tokens(b, &|tokens| tokens.good);
             TokenStatistics {
@@ -375,14 +336,16 @@ impl Summary {
     /// The summary of a run that is too short for intervals.
     fn without_intervals(self) -> Self {
         let open = |estimate: Estimate| Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..estimate };
-        let both = |(one, other): (SampleSummary, SampleSummary)| (one.without_intervals(), other.without_intervals());
+        let both = |(one, other): (SampleSummary, SampleSummary)| {
+            (one.without_intervals(LEAST_JOBS), other.without_intervals(LEAST_JOBS))
+        };
         let Self { response, slowdown, classes, sessions, .. } = self;
         let (response, slowdown) = both((response, slowdown));
         let sessions = sessions.map(|SessionStatistics { count, duration, waiting }| {
             let (duration, waiting) = both((duration, waiting));
             SessionStatistics { count, duration, waiting }
         });
-        let tokens = self.tokens.map(|tokens| tokens.map(SampleSummary::without_intervals, open));
+        let tokens = self.tokens.map(|tokens| tokens.map(|times| times.without_intervals(LEAST_JOBS), open));
         Self {
             response,
             slowdown,
@@ -409,75 +372,10 @@ fn real(time: Nanos) -> f64 {
 /// How the warm-up is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// By the workload's `skip_first`; the statistics start after it.
+    /// The warm-up is the workload's `skip_first`; the statistics start after it.
     Fixed,
-    /// By MSER on the batch means; see [`offered_stats::steady_state::warm_up`].
+    /// The warm-up is found by MSER on the batch means; see [`offered_stats::steady_state::warm_up`].
     Mser,
-}
-
-/// Summaries of both quantities of a pair, in these units, over all batches and by group; `None` without values.
-fn both<const BITS: u32>(
-    all: &Batch,
-    groups: &[&Batch],
-    which: &dyn Fn(&Batch) -> &Pair<BITS>,
-    units: [f64; 2],
-) -> Option<(SampleSummary, SampleSummary)> {
-    let [one, two] = [0, 1].map(|i| SampleSummary::of(all, groups, &|b| &which(b)[i], units[i]));
-    (which(all)[0].count > 0).then_some((one, two))
-}
-
-impl SampleSummary {
-    /// The same values without intervals.
-    fn without_intervals(self) -> Self {
-        // Enough for ten independent values beyond the 99th percentile; correlated values need more.
-        let open = |of: Percentile| Percentile { interval: Interval::NeedsSamples(LEAST_JOBS), ..of };
-        let mean = Estimate { low: f64::NEG_INFINITY, high: f64::INFINITY, ..self.mean };
-        let [p50, p90, p95, p99] = [self.p50, self.p90, self.p95, self.p99].map(open);
-        Self { mean, p50, p90, p95, p99, ..self }
-    }
-
-    fn of<const BITS: u32>(all: &Batch, groups: &[&Batch], which: &dyn Fn(&Batch) -> &Tally<BITS>, unit: f64) -> Self {
-        let pairs: Vec<_> = groups.iter().map(|b| (which(b).sum / unit, which(b).count as f64)).collect();
-        let whole = which(all);
-        let batched = BatchedTallies { whole, each: groups.iter().map(|b| which(b)).collect() };
-        let quantile = |p: f64| {
-            let interval = match percentile::interval(&batched, p) {
-                PercentileInterval::Known(low, high) => Interval::Known(low / unit, high / unit),
-                PercentileInterval::NeedsLongerSample(times) => {
-                    Interval::NeedsSamples((times * whole.count as f64).ceil() as u64)
-                }
-            };
-            Percentile { value: whole.quantile(p) / unit, interval }
-        };
-        Self {
-            mean: ratio(&pairs),
-            p50: quantile(0.5),
-            p90: quantile(0.9),
-            p95: quantile(0.95),
-            p99: quantile(0.99),
-            max: whole.max / unit,
-        }
-    }
-}
-
-/// The values of a tally, by batch.
-struct BatchedTallies<'a, const BITS: u32> {
-    whole: &'a Tally<BITS>,
-    each: Vec<&'a Tally<BITS>>,
-}
-
-impl<const BITS: u32> BatchedValues for BatchedTallies<'_, BITS> {
-    fn counts(&self) -> Vec<f64> {
-        self.each.iter().map(|tally| tally.count as f64).collect()
-    }
-
-    fn above(&self, value: f64) -> Vec<f64> {
-        self.each.iter().map(|tally| tally.above(value)).collect()
-    }
-
-    fn quantile(&self, share: f64) -> f64 {
-        self.whole.quantile(share)
-    }
 }
 
 impl SimulationObserver for Statistics {
@@ -541,7 +439,7 @@ impl SimulationObserver for Statistics {
 }
 
 impl Statistics {
-    /// Records a request that failed: it leaves without a response time.
+    /// Records a request that failed, and so has no response time.
     fn failed(&mut self, now: Instant, launch: Launch, after: After) -> ControlFlow<()> {
         self.pass(now);
         if now >= self.until {

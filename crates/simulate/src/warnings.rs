@@ -2,8 +2,9 @@
 
 use offered_events::note::SimulationWarning;
 
-use crate::heavy_tail::MeanInterval;
-use crate::result::{SimulationResult, Stop};
+use crate::requirements::MeanInterval;
+use crate::result::SimulationResult;
+use crate::stop::Stop;
 
 /// All warnings that apply to this result; `little` is the ratio of the mean response by Little's law to that of completed jobs.
 pub(crate) fn of(answer: &SimulationResult, stop: Stop, little: f64) -> Vec<SimulationWarning> {
@@ -18,15 +19,22 @@ pub(crate) fn of(answer: &SimulationResult, stop: Stop, little: f64) -> Vec<Simu
         MeanInterval::NeedsJobs(needed) => {
             warnings.push(SimulationWarning::RareSizes { completed: summary.jobs, needed });
         }
+        MeanInterval::NeedsLongerRun(needed) => {
+            // Without any interval, the larger number.
+            let needed = summary.jobs_needed.unwrap_or(needed);
+            warnings.push(SimulationWarning::TooFewRequests { completed: summary.jobs, needed });
+        }
         MeanInterval::None => warnings.push(SimulationWarning::NoMeanInterval),
         MeanInterval::InfiniteMean => warnings.push(SimulationWarning::InfiniteMean),
     }
     let exists = answer.mean_interval == MeanInterval::Exists;
-    let longer_helps = exists || matches!(answer.mean_interval, MeanInterval::NeedsJobs(_));
+    let longer_helps =
+        exists || matches!(answer.mean_interval, MeanInterval::NeedsJobs(_) | MeanInterval::NeedsLongerRun(_));
     if longer_helps && !summary.warm_up_converged {
         warnings.push(SimulationWarning::WarmUpNotConverged);
     }
-    if let Some(needed) = summary.jobs_needed {
+    let is_short = matches!(answer.mean_interval, MeanInterval::NeedsLongerRun(_));
+    if let Some(needed) = summary.jobs_needed.filter(|_| !is_short) {
         warnings.push(SimulationWarning::TooFewRequests { completed: summary.jobs, needed });
     } else if exists && summary.effective_batches < 10.0 {
         warnings.push(SimulationWarning::CorrelatedBatches { effective_batches: summary.effective_batches });

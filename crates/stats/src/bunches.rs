@@ -1,14 +1,14 @@
 //! Bunches: several requests at a time, for example because many workers share a ticker.
 //!
 //! A bunched stream has gaps of two sizes with few in between: tiny within a bunch, large between bunches. On a logarithmic scale, the density
-//! of its gaps has a valley. That of a bursty stream (gamma gaps with a CoV of 2) has gaps of all sizes and one hill. Bunches that come at
-//! random have some gaps of every size between them, so the valley is not empty: it is only lower than both hills.
-//! Bunches are also short: no request is sent most of the time. A steady stream with a few long pauses (a ramp, a
-//! stall) has a valley but no bunches.
+//! of its gaps has a valley. A bursty stream (gamma gaps with a CoV of 2) has gaps of all sizes, and its density has
+//! one hill. Bunches that come at random have gaps of every size between them, so the valley is not empty, but only
+//! lower than both hills. Bunches are also short: no request is sent most of the time. A steady stream with a few long
+//! pauses (a ramp, a stall) has a valley but no bunches.
 
 use crate::cov::cov;
 
-/// The bunches of a stream.
+/// Statistics of bunches: groups of requests that are close together in a stream of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bunches {
     /// The mean number of requests per bunch.

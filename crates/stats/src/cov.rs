@@ -1,9 +1,8 @@
-//! The coefficient of variation of gaps, the one number of Principle B (Brady and Gunther 2016): 1 for a Poisson
-//! process.
+//! The coefficient of variation of gaps, as in Principle B (Brady and Gunther 2016); it is 1 for a Poisson process.
 
 use crate::{Interval, Test, Z95, two_sided};
 
-/// Standard deviation over mean of gaps (divisor n - 1). `None` with fewer than two gaps, or if all are zero.
+/// The coefficient of variation of gaps: standard deviation (divisor n - 1) over mean. `None` with fewer than two gaps, or if all are zero.
 pub fn cov(gaps: &[f64]) -> Option<f64> {
     let n = gaps.len() as f64;
     let mean = gaps.iter().sum::<f64>() / n;

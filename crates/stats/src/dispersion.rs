@@ -1,6 +1,6 @@
-//! The dispersion of counts: how much the number of requests per window varies, by time scale.
+//! The dispersion of counts: the variation of the number of requests per window, by length of the window.
 //!
-//! The CoV uses one gap at a time. The index of dispersion for counts, IDC(w) = variance / mean of the counts in
+//! The CoV considers single gaps. The index of dispersion for counts, IDC(w) = variance / mean of the counts in
 //! windows of length w, is 1 for *every* w in a Poisson process. A closed system of N users with nearly independent
 //! think times has a CoV near 1, but its IDC falls, for windows longer than a think time, towards the squared CoV of a
 //! user's cycle: 1/3 for uniform think times, 0 for constant ones. Batches and varying rates increase it. (Cox and
@@ -118,13 +118,13 @@ pub(crate) fn chi_square_above(statistic: f64, df: f64) -> f64 {
     chi_square(df).sf(statistic)
 }
 
-fn chi_square_below(statistic: f64, df: f64) -> f64 {
+pub(crate) fn chi_square_below(statistic: f64, df: f64) -> f64 {
     chi_square(df).cdf(statistic)
 }
 
 /// The `p` quantile of chi-square; above a thousand degrees of freedom by Wilson and Hilferty (1931), accurate to five
 /// digits there.
-fn chi_square_point(p: f64, df: f64) -> f64 {
+pub(crate) fn chi_square_point(p: f64, df: f64) -> f64 {
     if df < 1000.0 {
         return chi_square(df).inverse_cdf(p);
     }

@@ -1,7 +1,7 @@
-//! Tests of exponential gaps. All three estimate the mean from the data, so they apply to any rate.
+//! Tests of exponential gaps. All three tests estimate the mean from the data, so they apply to any rate.
 //!
 //! * [`anderson_darling`]: general, sensitive in both tails.
-//! * [`lilliefors`]: the Kolmogorov-Smirnov distance; weaker, but easy to picture.
+//! * [`lilliefors`]: the Kolmogorov-Smirnov distance; weaker, but easy to visualise.
 //! * [`moran`]: the most powerful test against gamma-distributed gaps, which result from pacing (CoV < 1) and
 //!   burstiness (CoV > 1). It detects a CoV of 0.9 in 400 gaps.
 
@@ -57,7 +57,7 @@ pub struct GammaFit {
     pub test: Test,
     /// The CoV of the best-fitting gamma distribution: 1 / sqrt(shape).
     pub cov: f64,
-    /// The 95 % confidence interval.
+    /// The 95 % confidence interval of `cov`.
     pub interval: Interval,
 }
 

@@ -9,7 +9,7 @@ pub struct Frequent<T> {
     pub other: (usize, u64),
 }
 
-/// The `most` most frequent items of `counts`, and the number of the others.
+/// The `most` most frequent items of `counts`, and the number of the other items.
 pub fn frequent<T: Ord>(counts: impl IntoIterator<Item = (T, u64)>, most: usize) -> Frequent<T> {
     let mut top: Vec<_> = counts.into_iter().collect();
     top.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

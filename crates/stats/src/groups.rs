@@ -2,8 +2,8 @@
 
 use crate::values::{Integer, Sorted, Values};
 
-/// Collects values by group. They are exact up to [`Values::EXACT_LIMIT`] values in all groups together; then groups
-/// of more than a thousand values become histograms.
+/// Collects values by group. Values are exact up to [`Values::EXACT_LIMIT`] values in all groups together. Above this
+/// limit, groups of more than a thousand values become histograms.
 #[derive(Clone, Debug)]
 pub struct Groups<T = u64> {
     each: Vec<Values<T>>,
@@ -60,7 +60,7 @@ pub struct SortedGroups<T = u64> {
 }
 
 impl<T: Integer> SortedGroups<T> {
-    /// The values of a group; `None` if neither it nor any group with a higher number has values.
+    /// The values of a group; `None` if neither this group nor any group with a higher number has values.
     pub fn group(&self, group: usize) -> Option<&Sorted<T>> {
         self.each.get(group)
     }
@@ -70,7 +70,7 @@ impl<T: Integer> SortedGroups<T> {
         self.all.as_ref().unwrap_or_else(|| &self.each[0])
     }
 
-    /// Converts it into the values of all groups.
+    /// Converts the collector into the values of all groups.
     pub fn into_all(mut self) -> Sorted<T> {
         self.all.unwrap_or_else(|| self.each.swap_remove(0))
     }

@@ -1,20 +1,20 @@
 //! Whether a level grows: the mean of its changes over equal intervals, with a confidence interval.
 //!
-//! In a stable system arrivals leave again, so the number in the system fluctuates around a level and its changes
-//! cancel. In an overloaded system every interval adds about the same amount. Student's t assumes independent changes.
-//! Those of a stable system are not independent: increases are followed by decreases, which makes the interval too wide
-//! and the test conservative. Its error rates are in book/src/background/calibration.md.
+//! In a stable system the number in the system fluctuates around a level, and its changes cancel. In an overloaded
+//! system every interval adds about the same amount. Student's t assumes independent changes. In a stable system the
+//! changes are not independent, because decreases follow increases. Therefore the interval is too wide and the test
+//! conservative. Its error rates are in book/src/background/calibration.md.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Interval;
 
-/// The mean change of a level over equal intervals.
+/// The mean change of a quantity per interval, over equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// The mean change per interval.
     pub mean: f64,
-    /// The 99 % confidence interval.
+    /// The 99 % confidence interval of `mean`.
     pub interval: Interval,
 }
 

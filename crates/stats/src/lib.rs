@@ -23,7 +23,8 @@
 //! ```
 //!
 //! # Limitations
-//! All tests are calibrated (book/src/background/calibration.md). None can detect what the clock did not record; see [`ticks`].
+//! All tests are calibrated (book/src/background/calibration.md). No test can detect a pattern that the clock did not
+//! record; see [`ticks`].
 
 pub mod bunches;
 pub mod cov;
@@ -38,8 +39,11 @@ pub mod linear_regression;
 pub mod order;
 pub mod percentile;
 pub mod periodicity;
+pub mod queue;
 pub mod regression;
+pub mod requirements;
 pub mod sequential;
+pub mod spectrum;
 pub mod steady_state;
 pub mod summary;
 pub mod ticks;

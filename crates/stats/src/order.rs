@@ -1,9 +1,9 @@
 //! Sorts items by time while holding only a bounded number of them.
 //!
 //! Events are recorded in the order of completion, so an item is close to its sorted position. A window suffices as
-//! long as fewer requests than its size are in flight. If it does not suffice (a file sorted by thread, several files
-//! as one), this is detected, and the time range is divided into slices that are scanned one after another, each small
-//! enough to be sorted.
+//! long as fewer requests than its size are in flight. If it does not suffice (a file that is sorted by thread, or
+//! several files as one), this is detected. The time range is then divided into slices, each small enough to be sorted,
+//! and the slices are scanned one after another.
 
 use std::collections::VecDeque;
 
@@ -56,8 +56,8 @@ const MIN_BLOCK: usize = 1024;
 pub type Source<'a, K, E> = dyn Fn(&mut dyn FnMut(K)) -> Result<(), E> + 'a;
 
 /// Creates a collector with `fresh` and passes it all items of `source` in ascending order. At most `most` items are
-/// held. If more than `most` items are between an item and one that belongs before it, `source` is called several
-/// times.
+/// held. If more than `most` items are between an item and a later item that belongs before it, `source` is called
+/// several times.
 ///
 /// # Errors
 /// The errors of `source`.
@@ -89,7 +89,7 @@ pub fn for_each_ascending<K: Key, E>(source: &Source<K, E>, most: usize, give: &
     }
 }
 
-/// Emits the items in order as long as the window suffices. Returns whether it did.
+/// Emits the items in order as long as the window suffices. Returns whether it sufficed for all items.
 fn in_window<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut(K)) -> Result<bool, E> {
     let (held, block) = (VecDeque::new(), Vec::new());
     let mut window =
@@ -106,7 +106,7 @@ fn in_window<K: Key, E>(source: &Source<K, E>, most: usize, give: &mut dyn FnMut
 struct Window<K> {
     /// Sorted items.
     sorted: VecDeque<K>,
-    /// Newer items in the order in which they came.
+    /// Items that were added after those in `sorted`, in the order of addition.
     block: Vec<K>,
     /// Number of items that are sorted into the window at a time.
     block_size: usize,
@@ -159,8 +159,8 @@ fn first_and_last<K: Key, E>(source: &Source<K, E>) -> Result<(u64, u64), E> {
     Ok((first.min(last), last))
 }
 
-/// Emits the items from `first` to `last` by slices. More items at a single time than fit are emitted in their original
-/// order.
+/// Emits the items from `first` to `last` by slices. If more items than fit have the same time, they are emitted in
+/// their original order.
 fn in_slices<K: Key, E>(
     source: &Source<K, E>,
     (first, last): (u64, u64),

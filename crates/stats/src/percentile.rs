@@ -25,7 +25,8 @@ pub trait BatchedValues {
     fn quantile(&self, share: f64) -> f64;
 }
 
-/// Measured values by group, where a group is a batch, and a number of infinite values (failed requests) in each.
+/// Measured values by group, where each group is a batch, and the number of infinite values (failed requests) in each
+/// group.
 #[derive(Clone, Copy, Debug)]
 pub struct SortedBatches<'a> {
     /// The finite values.
@@ -35,7 +36,7 @@ pub struct SortedBatches<'a> {
 }
 
 impl SortedBatches<'_> {
-    /// The sum in each batch of this number of its finite values and of the infinite ones.
+    /// Adds the number of infinite values of each batch to this number of its finite values.
     fn each(&self, number: impl Fn(&Sorted<i64>) -> u64) -> Vec<f64> {
         let finite = |batch| self.finite.group(batch).map_or(0, &number);
         self.infinite.iter().enumerate().map(|(batch, infinite)| (finite(batch) + infinite) as f64).collect()
@@ -71,12 +72,18 @@ pub enum PercentileInterval {
     NeedsLongerSample(f64),
 }
 
+/// The number of values in a sample this many times as long as one of `values`, rounded up.
+pub fn values_needed(times: f64, values: u64) -> u64 {
+    // A ratio of two numbers, multiplied by one of them, may exceed the other in the last digit.
+    (times * values as f64 * (1.0 - 1e-12)).ceil() as u64
+}
+
 /// Minimum number of independent clusters of values beyond a percentile.
 const MIN_CLUSTERS: f64 = 2.0;
 /// From this number of clusters on, the lengths of batches are not tested.
-const MANY_CLUSTERS: f64 = 20.0;
+pub(crate) const MANY_CLUSTERS: f64 = 20.0;
 /// Minimum number of correlation lengths of the median in a sample with few clusters.
-const MIN_CORRELATION_LENGTHS: f64 = 200.0;
+pub(crate) const MIN_CORRELATION_LENGTHS: f64 = 200.0;
 /// The upper end allows for a correlation length that is larger than the estimate by this number divided by the number of correlation
 /// lengths. The value was chosen by coverage.
 const ALLOWANCE: f64 = 240.0;
@@ -104,15 +111,19 @@ const MARGIN: f64 = 1.5;
 /// *Correlation lengths* at less extreme percentiles (median, 90th) are known better, and those at more extreme ones are
 /// rarely smaller; so L is the largest of them.
 ///
-/// *The upper end* takes L times 1 + 240/k, where k is the number of correlation lengths of the median in the sample. A short sample of a busy
-/// server that happens to be calm lacks high values and shows too small an L at once, so almost all intervals that miss are too low.
+/// *The upper end* takes L times 1 + 240/k, where k is the number of correlation lengths of the median in the sample.
+/// In a short sample that was taken in a calm period of a busy server, high values are missing and L is also too small.
+/// So almost all intervals that miss the true value are too low.
+///
+/// *A known queue* has a known number of correlation lengths, `known_lengths`. Service times at many servers, and sizes under processor
+/// sharing, hide the correlation of the queue in the responses, so that a short sample looks long. The smaller number counts.
 ///
 /// There is no interval with fewer than two clusters of length L on the rarer side; with fewer than twenty if k is below 200,
 /// which makes every L too small; or if it would end outside the sample.
 ///
 /// Why ranks: percentiles by batch do not work, because a batch that is short compared with a cluster has no meaningful
 /// 99th percentile.
-pub fn interval(values: &impl BatchedValues, p: f64) -> PercentileInterval {
+pub fn interval(values: &impl BatchedValues, p: f64, known_lengths: Option<f64>) -> PercentileInterval {
     let counts = values.counts();
     let n: f64 = counts.iter().sum();
     let rarer = p.min(1.0 - p);
@@ -127,7 +138,7 @@ pub fn interval(values: &impl BatchedValues, p: f64) -> PercentileInterval {
     let longest = levels.map(length).fold(of_median, f64::max);
     let clusters = rarer * n / longest;
     // Of independent values, every batch is long enough.
-    let lengths = n / (of_median - 1.0);
+    let lengths = (n / (of_median - 1.0)).min(known_lengths.unwrap_or(f64::INFINITY));
     let is_short = clusters < MANY_CLUSTERS && lengths < MIN_CORRELATION_LENGTHS;
     let needed = if is_short { MARGIN * MIN_CORRELATION_LENGTHS / lengths } else { MARGIN };
     let needed = PercentileInterval::NeedsLongerSample(needed.max(ENOUGH_CLUSTERS / clusters));
@@ -146,8 +157,8 @@ pub fn interval(values: &impl BatchedValues, p: f64) -> PercentileInterval {
     PercentileInterval::Known(values.quantile(low), values.quantile(high))
 }
 
-/// The number of consecutive values that determine the share above the percentile `p` as well as one independent value;
-/// 1 or more.
+/// The correlation length: this number of consecutive values determines the share above the percentile `p` as well as
+/// one independent value; 1 or more.
 fn correlation_length(values: &impl BatchedValues, counts: &[f64], p: f64) -> f64 {
     let n: f64 = counts.iter().sum();
     let each = n / counts.len() as f64;
@@ -242,7 +253,7 @@ mod tests {
                 response
             };
             let values: Vec<f64> = (0..n).map(|_| next()).collect();
-            if let PercentileInterval::Known(low, high) = interval(&Batched::new(&values), p) {
+            if let PercentileInterval::Known(low, high) = interval(&Batched::new(&values), p, None) {
                 given += 1;
                 held += u64::from(low <= truth && truth <= high);
             }
@@ -275,15 +286,37 @@ mod tests {
     fn a_short_sample_says_how_long_it_must_be() {
         let mut state = 3;
         let values: Vec<f64> = (0..120).map(|_| uniform(&mut state)).collect();
-        let PercentileInterval::NeedsLongerSample(times) = interval(&Batched::new(&values), 0.99) else { panic!() };
+        let PercentileInterval::NeedsLongerSample(times) = interval(&Batched::new(&values), 0.99, None) else {
+            panic!()
+        };
         assert!((1.1..10.0).contains(&times), "{times}");
         let values: Vec<f64> = (0..(120.0 * 2.0 * times) as usize).map(|_| uniform(&mut state)).collect();
-        assert!(matches!(interval(&Batched::new(&values), 0.99), PercentileInterval::Known(..)));
+        assert!(matches!(interval(&Batched::new(&values), 0.99, None), PercentileInterval::Known(..)));
+    }
+
+    /// The service times of many servers vary more than their queue, whose correlation the sample therefore does not show.
+    #[test]
+    fn a_known_queue_moves_the_upper_end_of_a_sample_that_looks_independent() {
+        let mut state = 5;
+        let values: Vec<f64> = (0..6000).map(|_| uniform(&mut state)).collect();
+        let ends = |p: f64, known| match interval(&Batched::new(&values), p, known) {
+            PercentileInterval::Known(low, high) => Some((low, high)),
+            PercentileInterval::NeedsLongerSample(_) => None,
+        };
+        let (low, high) = ends(0.9, None).unwrap();
+        let (new_low, new_high) = ends(0.9, Some(80.0)).unwrap();
+        // 1 + 240 / 80 times the correlation length.
+        assert!(low == new_low && (1.7..2.3).contains(&((new_high - 0.9) / (high - 0.9))), "{high} {new_high}");
+        assert_eq!(ends(0.9, Some(1e9)), Some((low, high)));
+        // Fewer than 20 clusters in fewer than 200 lengths.
+        let few = &values[..1500];
+        assert!(matches!(interval(&Batched::new(few), 0.99, None), PercentileInterval::Known(..)));
+        assert!(matches!(interval(&Batched::new(few), 0.99, Some(150.0)), PercentileInterval::NeedsLongerSample(_)));
     }
 
     #[test]
     fn a_constant_is_its_own_interval() {
-        assert_eq!(interval(&Batched::new(&vec![7.0; 6000]), 0.9), PercentileInterval::Known(7.0, 7.0));
+        assert_eq!(interval(&Batched::new(&vec![7.0; 6000]), 0.9, None), PercentileInterval::Known(7.0, 7.0));
     }
 
     #[test]
@@ -296,9 +329,9 @@ mod tests {
             (batched.counts()[0], batched.above(f64::INFINITY)[0], batched.quantile(0.95)),
             (110.0, 0.0, f64::INFINITY)
         );
-        let PercentileInterval::Known(low, high) = interval(&batched, 0.5) else { panic!() };
+        let PercentileInterval::Known(low, high) = interval(&batched, 0.5, None) else { panic!() };
         assert!(low < 3300.0 && 3300.0 < high && high < 3700.0, "{low} to {high}");
-        assert_eq!(interval(&batched, 0.95), PercentileInterval::Known(f64::INFINITY, f64::INFINITY));
+        assert_eq!(interval(&batched, 0.95, None), PercentileInterval::Known(f64::INFINITY, f64::INFINITY));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub const MAX_CAUSES: usize = 8;
 pub struct Contributions {
     /// The coefficients: the contribution of one unit of each cause, non-negative.
     pub per_unit: Vec<f64>,
-    /// Their 95 % confidence intervals, which may include negative values.
+    /// The 95 % confidence intervals, which may include negative values.
     pub intervals: Vec<Interval>,
 }
 

@@ -1,8 +1,9 @@
-//! Repeated confidence intervals: data that are looked at several times while they come in.
+//! Repeated confidence intervals, for data that are evaluated several times while they are collected.
 //!
-//! An ordinary 95 % interval that is computed after every batch, until it decides, misses the truth far more often than one time in twenty.
-//! A repeated interval is wider by a constant, so that all intervals of one sequence contain the truth together with a probability of 95 %,
-//! whatever rule ends the sequence (Jennison and Turnbull, Group Sequential Methods with Applications to Clinical Trials, 1999, chapter 9).
+//! If an ordinary 95 % interval is computed after every batch until it gives an answer, it misses the true value far
+//! more often than one time in twenty. A repeated interval is wider by a constant, so that all intervals of one
+//! sequence contain the truth together with a probability of 95 %, whatever rule ends the sequence (Jennison and
+//! Turnbull, Group Sequential Methods with Applications to Clinical Trials, 1999, chapter 9).
 //!
 //! The constant is Pocock's: the same for every look (section 2.4), computed by the recursion of Armitage, McPherson and Rowe (J. R. Statist. Soc.
 //! A 132, 1969; section 19.2 of the book). With an unknown variance, the normal constant is turned into a significance level, and that into a
@@ -12,7 +13,7 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::steady_state::{Estimate, variance_of_mean};
 
-/// Repeated 95 % confidence intervals at looks that were planned before.
+/// Repeated 95 % confidence intervals at planned looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RepeatedIntervals {
     /// The probability that an interval of one look misses the truth, two-sided; smaller than 5 %.
@@ -23,7 +24,8 @@ pub struct RepeatedIntervals {
 const ALPHA: f64 = 0.05;
 
 impl RepeatedIntervals {
-    /// For looks at these amounts of information, ascending: numbers of observations, or reciprocals of variances.
+    /// Intervals for looks at these amounts of information, ascending: numbers of observations, or reciprocals of
+    /// variances.
     pub fn new(looks: &[f64]) -> Self {
         let normal = Normal::standard();
         Self { level: 2.0 * normal.cdf(-pocock_constant(looks, ALPHA)) }
@@ -63,7 +65,8 @@ const STEPS: f64 = 6.0;
 /// Looks with less than this ratio of information count as one: their intervals are almost the same.
 const CLOSE: f64 = 1.04;
 
-/// The constant that standardised sums at these amounts of information all stay below, in absolute value, with probability 1 - `alpha`.
+/// The constant that no standardised sum at these amounts of information exceeds in absolute value, with probability 1
+/// - `alpha`.
 fn pocock_constant(looks: &[f64], alpha: f64) -> f64 {
     let mut distinct: Vec<f64> = Vec::new();
     for look in looks {

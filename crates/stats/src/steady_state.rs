@@ -28,9 +28,9 @@ impl Estimate {
 /// The number of initial batch means to exclude (the *warm-up*): the cut by [`mser`] if the mean before it is lower than
 /// the mean after it by more than [`WARM_UP_ERRORS`] standard errors, otherwise zero.
 ///
-/// A system that starts empty responds faster at first, so only a lower head is a warm-up. MSER alone cuts stationary
-/// runs too, where that happens to minimise the error: it removes clusters of long responses near the start, and the
-/// result is too low. The standard error is that of correlated batches.
+/// A system that starts empty responds faster at first, so only a start with a lower mean is a warm-up. MSER alone also
+/// cuts stationary runs, if this minimises the error by chance. It then removes clusters of long responses near the
+/// start, and the result is too low. The standard error is that of correlated batches.
 pub fn warm_up(means: &[f64]) -> usize {
     let cut = mser(means);
     let (head, rest) = means.split_at(cut);
@@ -83,24 +83,24 @@ pub fn mser(means: &[f64]) -> usize {
 /// from  value - G(t) sqrt(A s^2 / k)  to  value - G(-t) sqrt(A s^2 / k)
 /// ```
 ///
-/// If correlation extends further than in an autoregression, larger batches show it: the variance from batches of two
-/// and of four, treated as independent, is used if it is larger. Reducing the degrees of freedom too (t of k/A batches)
-/// was tried: for ten uncorrelated parts, phi exceeds one half by chance in 5 % of cases, and the intervals become
-/// fifty times too wide.
+/// If the correlation extends further than in an autoregression, larger batches show it: the variance from batches of
+/// two and of four, treated as independent, is used if it is larger. The degrees of freedom are not reduced (to those
+/// of k/A batches): for ten uncorrelated parts, phi exceeds one half by chance in 5 % of cases, and the intervals would
+/// become fifty times too wide.
 pub fn ratio(pairs: &[(f64, f64)]) -> Estimate {
     let (value, residuals) = residuals(pairs);
     skart_interval(value, &residuals)
 }
 
-/// The same, from independent pairs; corrected for skewness as in [`from_trials`]. With fewer than three pairs the
-/// interval is infinite.
+/// Like [`ratio`], from independent pairs; corrected for skewness as in [`from_trials`]. With fewer than three pairs
+/// the interval is infinite.
 pub fn ratio_of_trials(pairs: &[(f64, f64)]) -> Estimate {
     let (value, residuals) = residuals(pairs);
     let variance = if residuals.len() < 3 { f64::INFINITY } else { variance_of_mean(&residuals) };
     turned(value, &residuals, variance)
 }
 
-/// The ratio of two such ratios, from paired observations that may be correlated. With fewer than three pairs the
+/// The ratio of two ratios of sums, from paired observations that may be correlated. With fewer than three pairs the
 /// interval is infinite.
 pub fn ratio_of_ratios(pairs: &[(f64, f64)], to: &[(f64, f64)]) -> Estimate {
     let ((one, of_one), (other, of_other)) = (residuals(pairs), residuals(to));

@@ -1,12 +1,14 @@
-//! Coarse timestamps: tests requests recorded in whole milliseconds as if they had been recorded exactly.
+//! Coarse timestamps: requests that were recorded in whole milliseconds, for example, are tested as if they had been
+//! recorded exactly.
 //!
-//! Rounding causes ties, and tests of exponential gaps then reject every true Poisson process. Given their number, the
-//! requests of a Poisson process within a tick are independent and uniform. So adding a uniform part of a tick to each
-//! timestamp turns a rounded Poisson process back into a Poisson process, *exactly*, and every test keeps its
-//! significance level.
+//! Rounding causes ties, and tests of exponential gaps then reject every true Poisson process. If their number is
+//! known, the requests of a Poisson process within a tick are independent and uniform. So adding a uniform part of a
+//! tick to each timestamp turns a rounded Poisson process back into a Poisson process, *exactly*, and every test keeps
+//! its significance level.
 //!
 //! # Limitations
-//! What happened within a tick is lost: bunches shorter than a tick look random. Counts in windows of many ticks remain correct.
+//! The order within a tick is lost: bunches that are shorter than a tick look random. Counts in windows of many ticks
+//! remain correct.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +31,7 @@ pub fn spread(sorted: &[u64], tick: u64, uniform: impl FnMut() -> f64) -> Vec<u6
 pub struct Spread<U> {
     tick: u64,
     uniform: U,
-    /// Timestamps that may have to follow a later one.
+    /// Timestamps whose final position may still be after a later one.
     held: BinaryHeap<Reverse<u64>>,
 }
 
@@ -76,7 +78,8 @@ pub struct CorrectedCov {
 }
 
 impl CorrectedCov {
-    /// For `n` timestamps from `first` to `last`; `None` with fewer than two gaps, or if all timestamps are equal.
+    /// The CoV for `n` timestamps from `first` to `last`; `None` with fewer than two gaps, or if all timestamps are
+    /// equal.
     pub fn new(n: u64, first: u64, last: u64, tick: u64) -> Option<Self> {
         let (gaps, length) = (n.saturating_sub(1), last - first);
         if gaps < 2 || length == 0 {
@@ -100,7 +103,7 @@ impl CorrectedCov {
         self.seen += 1;
     }
 
-    /// The CoV of all timestamps.
+    /// The CoV of the gaps between all timestamps, corrected for the resolution of the clock.
     pub fn finish(&self) -> f64 {
         let variance = self.sums.sum_of_squared_deviations() / (self.sums.n - 1) as f64;
         ((variance - self.tick * self.tick / 6.0).max(0.0) / self.every as f64).sqrt() / self.mean
@@ -118,8 +121,8 @@ const MIN_DISTINCT_GAPS: usize = 12;
 const CANDIDATES: i64 = 2000;
 
 /// The resolution of the clock that produced these timestamps, in ns, if it is coarser than the `unit` in which they
-/// are written: timestamps of a clock with 1 ms may have six decimals, and ticks of 15.625 ms (Windows) are written in
-/// whole milliseconds. `None` if no coarser resolution is detected; then the resolution is the unit.
+/// are written: timestamps of a clock with a resolution of 1 ms may have six decimals, and ticks of 15.625 ms (Windows)
+/// are written in whole milliseconds. `None` if no coarser resolution is detected; then the resolution is the unit.
 ///
 /// The resolution is the grid on which the timestamps lie. If it is a multiple of the unit, it divides all gaps;
 /// otherwise every gap of a few ticks is within a unit of a multiple. But a schedule may also lie on a grid. Of n

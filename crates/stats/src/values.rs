@@ -16,7 +16,7 @@ impl<T: Copy + Ord + Into<i128> + TryFrom<i128>> Integer for T {}
 pub struct Moments {
     /// Number of values.
     pub n: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum: i128,
     squares: i128,
 }

@@ -1,4 +1,5 @@
-//! Counts of times in consecutive windows, computed as the times come; memory does not grow with their number.
+//! Counts of times in consecutive windows. They are computed while the times arrive; memory does not grow with the
+//! number of times.
 
 use crate::dispersion::{Dispersion, of_moments};
 use crate::values::Moments;
@@ -44,7 +45,7 @@ impl WindowCounter {
         self.close(self.left, &mut close);
     }
 
-    /// Closes this number of windows, the first with its count.
+    /// Closes this number of windows, which all have the current count.
     fn close(&mut self, windows: u64, close: &mut impl FnMut(u64, u64)) {
         let windows = windows.min(self.left);
         if windows > 0 {
@@ -52,6 +53,32 @@ impl WindowCounter {
             self.left -= windows;
         }
         self.count = 0;
+    }
+}
+
+/// Collects the counts in consecutive windows of one length.
+#[derive(Clone, Debug)]
+pub struct CountSeries {
+    windows: WindowCounter,
+    counts: Vec<f64>,
+}
+
+impl CountSeries {
+    /// Whole windows of this length in [`from`, `to`).
+    pub fn new(from: u64, to: u64, window: u64) -> Self {
+        Self { windows: WindowCounter::new(from, to, window), counts: Vec::new() }
+    }
+
+    /// Counts a time, which must not precede earlier ones.
+    #[inline]
+    pub fn add(&mut self, at: u64) {
+        self.windows.add(at, |count, windows| self.counts.extend((0..windows).map(|_| count as f64)));
+    }
+
+    /// The count of each window, in order.
+    pub fn finish(mut self) -> Vec<f64> {
+        self.windows.finish(|count, windows| self.counts.extend((0..windows).map(|_| count as f64)));
+        self.counts
     }
 }
 

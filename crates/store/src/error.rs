@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a recording could not be written or read. The message is one line that names the file and the next step.
+/// Reason why a recording could not be written or read. The message is one line that names the file and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system reported an error.
@@ -26,7 +26,7 @@ pub enum Error {
         missing: u64,
         /// Number of these events that are not in memory either, because the buffer was full.
         lost: u64,
-        /// Why the disk refused them.
+        /// The error of the disk.
         reason: Box<Error>,
     },
     /// The recorder thread could not be started.
@@ -36,7 +36,7 @@ pub enum Error {
     #[error("the recorder has ended; no more events can be recorded")]
     RecorderEnded,
     /// The file format could not be detected.
-    #[error("{file}: unknown file format; formats are {}", formats.join(" "))]
+    #[error("{file}: unknown file format; known formats: {}", formats.join(" "))]
     UnknownFormat {
         /// The file.
         file: String,
@@ -44,9 +44,7 @@ pub enum Error {
         formats: Vec<&'static str>,
     },
     /// Most rows of the file are not of the assumed format.
-    #[error(
-        "{file}: {unreadable} of {rows} rows are not {format}; perhaps the file has another format. The first error: {first}"
-    )]
+    #[error("{file}: {unreadable} of {rows} rows do not fit the format `{format}`; first error: {first}")]
     WrongFormat {
         /// The file.
         file: String,
@@ -59,8 +57,8 @@ pub enum Error {
         /// The first error.
         first: String,
     },
-    /// A table of no known tool, without a setting that names its column of send times.
-    #[error("{file}: a table of no known tool; name the column of send times; columns are: {}", columns.join(", "))]
+    /// A table that no known tool has written, without a setting that names its column of send times.
+    #[error("{file}: this table is not from a known tool; name its column of send times; the columns are: {}", columns.join(", "))]
     NoStartColumn {
         /// The file.
         file: String,
@@ -68,7 +66,7 @@ pub enum Error {
         columns: Vec<String>,
     },
     /// The content of a file is invalid.
-    #[error("{file}: {reason}")]
+    #[error("{}", offered_base::sentence(file, reason))]
     Content {
         /// The file, with `:line` if one line is invalid.
         file: String,

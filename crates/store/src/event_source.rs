@@ -82,7 +82,8 @@ impl EventSource for Parts {
     }
 }
 
-/// Collects events of unbounded number: the first [`Spool::MAX_IN_MEMORY`] stay in memory, more go to an unnamed temporary file.
+/// Collects any number of events: the first [`Spool::MAX_IN_MEMORY`] stay in memory, and further events go to an
+/// unnamed temporary file.
 #[derive(Default)]
 pub struct Spool {
     in_memory: Vec<Event>,
@@ -99,7 +100,7 @@ impl Spool {
     /// Maximum number of events in memory (35 MB).
     const MAX_IN_MEMORY: usize = 200_000;
 
-    /// Calls `pause` while writing: after every 15 us of work, or less often when much is written.
+    /// Calls `pause` while writing: after every 15 us of work, or less often if many events are written.
     pub fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {
         self.pause = Some(Box::new(pause));
     }

@@ -1,7 +1,8 @@
 //! Exports a recording in the formats of other tools, for their analyses.
 //!
-//! Exact times go into extra columns where a format has no place for them: a JTL has whole milliseconds where JMeter expects them, and
-//! exact times besides, so `offered verify` computes the same numbers as for the run itself.
+//! If a format cannot contain exact times, they are in extra columns. A JTL, for example, has the whole milliseconds
+//! that JMeter expects, and exact times in additional columns. So `offered verify` computes the same numbers as for the
+//! run itself.
 
 mod combined;
 mod k6;
@@ -56,13 +57,13 @@ impl ExportFormat {
         matches!(self, Self::K6 | Self::Otlp | Self::Arrow | Self::Combined)
     }
 
-    /// Whether the format can only represent requests that ended.
+    /// Whether the format can represent only requests that have ended.
     pub const fn needs_ends(self) -> bool {
         matches!(self, Self::Jtl | Self::Vegeta | Self::K6 | Self::Otlp | Self::Hdr | Self::Pgbench)
     }
 }
 
-/// What is known of a recorded run besides its events. The default is that of a file of another tool.
+/// The data of a recorded run besides its events. The default is for files of other tools.
 #[derive(Clone, Copy, Default)]
 pub struct RunContext<'a> {
     /// The start of the run since the Unix epoch; zero if timestamps count from there already, and on a virtual clock.
@@ -77,7 +78,7 @@ pub struct RunContext<'a> {
     pub traceparent: Option<&'a dyn Fn(usize, u64, u32) -> Option<String>>,
 }
 
-/// What an export lacks, with numbers, to be shown as warnings.
+/// Parts that an export lacks, with counts, to be shown as warnings.
 #[derive(Clone, Debug, Default)]
 pub struct Omissions(BTreeMap<&'static str, u64>);
 
@@ -92,7 +93,7 @@ impl Omissions {
         }
     }
 
-    /// One text for each kind.
+    /// One text for each kind of missing part, with its count.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|(what, number)| format!("{what}: {number}"))
     }
@@ -267,7 +268,7 @@ fn csv(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         let visit = event.visit;
         table.number(visit.map(|visit| visit.number))?.number(visit.map(|visit| visit.place))?;
         table.number(visit.map(|visit| visit.ends))?.text(&metrics::text(event).unwrap_or_default())?;
-        table.number(Some(event.token_requests))?.end()
+        table.number(Some(event.token_requests))?.number(length(event.writing_lateness))?.end()
     })?;
     table.flush()
 }
@@ -351,8 +352,11 @@ fn hdr(recording: &Recording, origin: Nanos, out: &mut impl Write) -> io::Result
         }
         for ((name, time), histogram) in times.iter().zip(&mut histograms) {
             let Some(value) = time(event) else { continue };
-            let negative =
-                |_| io::Error::other(format!("a histogram cannot hold a {name} of {value}: see `offered verify`"));
+            let negative = |_| {
+                io::Error::other(format!(
+                    "a histogram cannot contain a negative {name} time ({value}); check the timestamps with `offered verify`"
+                ))
+            };
             histogram.record(u64::try_from(value.0).map_err(negative)?).map_err(io::Error::other)?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Failed exchanges of a run, stored completely: `failed.jsonl` in its directory, one JSON object per line.
 //!
-//! They hold requests and responses, so only the owner of the file may read it.
+//! The file contains requests and responses, so only its owner may read it.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::rundir::workers;
 /// Appends an exchange to the failures of the run in `path`.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be written.
 pub fn write_failure(path: &Path, exchange: &Exchange) -> Result<(), Error> {
     let file = path.join(FILE);
     let line = serde_json::to_string(exchange).expect("numbers and texts are JSON") + "\n";

@@ -1,7 +1,8 @@
 //! Readers of other tools' result files, one module per format. Formats are detected by content.
 //!
-//! A format has a name, a test on the first bytes, and a reader that fills an [`Intake`]; [`READERS`] lists all formats. They are tried in
-//! this order, so a strict format precedes a format that would accept its files.
+//! A format has a name, a test on the first bytes, and a reader that fills an [`Intake`]; [`READERS`] lists all
+//! formats. Formats are tried in this order. A strict format therefore precedes any format that would accept its files
+//! too.
 
 mod ab;
 mod access_log;
@@ -112,7 +113,7 @@ impl InputFormat {
         READERS.iter().find(|reader| reader.name == name).map(|reader| Self(reader))
     }
 
-    /// The name, as in [`Recording::format`].
+    /// The name of the format, as in [`Recording::format`].
     pub fn name(self) -> &'static str {
         self.0.name
     }
@@ -190,13 +191,13 @@ pub(crate) fn read(name: &str, content: Content, options: &ReadOptions) -> Resul
     if options.start_column.is_some() && !format.has_columns() {
         return Err(Error::content(
             name,
-            format!("is read as {}, which has fixed columns; name no columns", format.name),
+            format!("has the format {}, whose columns are fixed; remove the names of columns", format.name),
         ));
     }
     if options.stamps.is_some() && !format.name.starts_with("jtl") {
         return Err(Error::content(
             name,
-            format!("is read as {}; the meaning of time stamps can be chosen for JMeter files only", format.name),
+            format!("has the format {}; remove the option `stamps`, which applies only to JMeter files", format.name),
         ));
     }
     let mut intake = Intake::new(name, format.name);

@@ -44,7 +44,7 @@ pub fn read_from(name: &str, raw: impl Read, options: &ReadOptions) -> Result<Re
 
 const BUFFER: usize = 1 << 18;
 
-/// Decompresses the input if its first bytes say so; file names are ignored.
+/// Decompresses the input if its first bytes are those of a compressed file; file names are ignored.
 fn plain<'a>(raw: &'a mut impl BufRead) -> io::Result<Box<dyn BufRead + 'a>> {
     let head = raw.fill_buf()?;
     if head.starts_with(&[0x1f, 0x8b]) {

@@ -1,10 +1,12 @@
 //! Writes and reads one part: a batch of events as a Parquet file.
 //!
-//! The columns are those of `book/src/reference/run-directory.md`: signed integers only, so that subtraction works in every reader. Rows have the order in which they were recorded. Times are delta-encoded; response times are then as
-//! small as send times would be in scheduled order. Names use dictionary encoding. (zstd would save a hundredth of the names and less than a
-//! byte per event of the numbers, for a fifth of the writing time and a twentieth of the reading time.)
-//! Realistic open Poisson traffic (1,000/s over 2 threads, 4 requests, exponential service, 2 s per part) takes about 17 bytes
-//! per event, including the footer. The test `an_event_takes_few_bytes` keeps it below 24.
+//! The columns are those of `book/src/reference/run-directory.md`: signed integers only, so that subtraction works in
+//! every reader. Rows have the order in which they were recorded. Times are delta-encoded. In this order, end times
+//! take as little space as send times would take in scheduled order. Names use dictionary encoding. (zstd would save
+//! one per cent of the names and less than a byte per event of the numbers. It would take 20 % more time for writing
+//! and 5 % more for reading.) Realistic open Poisson traffic (1,000/s over 2 threads, 4 requests, exponential service,
+//! 2 s per part) takes about 17 bytes per event, including the footer. The test `an_event_takes_few_bytes` keeps it
+//! below 24.
 
 pub(crate) mod arrow;
 mod column;
@@ -202,7 +204,8 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
         })
     }
 
-    /// Writes a column. `take` appends the value of each event, and for a nullable column whether levels is one.
+    /// Writes a column. `take` appends the value of each event, and for a nullable column the level: 1 with a value, 0
+    /// without.
     fn column<T: DataType>(&mut self, take: impl Fn(&Event, &mut Vec<T::T>, &mut Vec<i16>)) -> Result<()> {
         let mut column = self.rows.next_column()?.expect("as many columns as the schema names");
         let (mut values, mut levels) = (Vec::with_capacity(PIECE), Vec::with_capacity(PIECE));
@@ -237,7 +240,7 @@ pub(crate) fn scan<R: ChunkReader + 'static>(
     visit: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
     let scanned = catch_unwind(AssertUnwindSafe(|| scan_groups(part, labels, requested, visit)));
-    scanned.unwrap_or_else(|_| Err(ParquetError::General("it is damaged inside; restore it from a copy".to_owned())))
+    scanned.unwrap_or_else(|_| Err(ParquetError::General("the file is damaged; restore it from a copy".to_owned())))
 }
 
 fn scan_groups<R: ChunkReader + 'static>(
@@ -253,7 +256,7 @@ fn scan_groups<R: ChunkReader + 'static>(
     if size > MAX_EXPANSION * part.len() + MIN_UNCOMPRESSED {
         let length = part.len();
         return Err(ParquetError::General(format!(
-            "its {length} bytes become {size} after decompression; it is not from offered"
+            "the file has {length} bytes, and {size} after decompression; offered did not write it"
         )));
     }
     let found = file.metadata().file_metadata();
@@ -268,8 +271,7 @@ fn scan_groups<R: ChunkReader + 'static>(
     let kinds = kinds.filter(|_| columns.starts_with(&ours[..REQUIRED_COLUMNS]));
     let Some(kinds) = kinds else {
         return Err(ParquetError::General(
-            "its columns are not those of a run (intended_ns sent_ns ... error); give a run directory, or its \
-             events/part-*.parquet"
+            "the columns are not those of a run (intended_ns sent_ns ... error); give a run directory, or its events/part-*.parquet"
                 .to_owned(),
         ));
     };
@@ -294,8 +296,8 @@ fn scan_groups<R: ChunkReader + 'static>(
     Ok(())
 }
 
-/// Scans these columns of a row group, each with its number; the gaps of a thousand events have at most `max_gaps` bytes. `events` is a
-/// reused buffer.
+/// Scans these columns of a row group; each is given with its number. The gaps of a thousand events have at most
+/// `max_gaps` bytes. `events` is a reused buffer.
 fn scan_group(
     group: &dyn RowGroupReader,
     columns: &[(usize, &'static ColumnSpec)],
@@ -334,7 +336,7 @@ fn scan_group(
 enum Reader {
     /// The names of [`Field::Label`] and [`Field::Outcome`].
     Names(Names),
-    /// All other columns.
+    /// A column other than label and outcome.
     Values(Box<ColumnReader>),
 }
 
@@ -378,7 +380,7 @@ impl ColumnSpec {
                 })?;
                 if size > max_gaps {
                     let why = format!("the gaps of {} streams have {size} bytes, more than the file", events.len());
-                    return Err(ParquetError::General(format!("{why}; it is not from offered")));
+                    return Err(ParquetError::General(format!("{why}; offered did not write this file")));
                 }
                 Ok(())
             }
@@ -400,7 +402,7 @@ impl ColumnSpec {
             (Field::VisitEnd, BoolColumnReader(reader)) => each(reader, events, |e, ends| {
                 e.visit.iter_mut().for_each(|visit| visit.ends = ends.is_some_and(|&ends| ends));
             }),
-            _ => Err(ParquetError::General(format!("its column {} has another type", self.name))),
+            _ => Err(ParquetError::General(format!("the column {} has another type", self.name))),
         }
     }
 
@@ -437,7 +439,7 @@ impl PageReader for BoundedPages {
         let page = self.0.get_next_page()?;
         match &page {
             Some(page) if page.encoding() == Encoding::DELTA_BYTE_ARRAY => Err(ParquetError::General(
-                "it has a column in DELTA_BYTE_ARRAY encoding; it is not from offered".to_owned(),
+                "a column has DELTA_BYTE_ARRAY encoding; offered did not write this file".to_owned(),
             )),
             _ => Ok(page),
         }

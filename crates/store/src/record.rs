@@ -1,4 +1,4 @@
-//! The run record, `run.json`: what is known of a run besides its workload and its events.
+//! The run record, `run.json`: the data of a run besides its workload and its events.
 //!
 //! This type writes and reads it. book/src/reference/run-directory.md documents every key.
 
@@ -31,9 +31,9 @@ pub struct RunRecord<S = Ignored, V = Ignored> {
     pub schema: Schema<RunRecord>,
     /// The version of the program that made the run.
     pub version: String,
-    /// How the run was made.
+    /// Whether the run sent requests, was a dry run, or was simulated.
     pub kind: RunKind,
-    /// What ended the run.
+    /// Whether a duration or a number of responses ends the run.
     pub end_condition: EndCondition,
     /// The seed of all random choices.
     pub seed: Option<u64>,
@@ -57,11 +57,11 @@ pub struct RunRecord<S = Ignored, V = Ignored> {
     /// Machines of the server with queried clocks.
     #[serde(default)]
     pub hosts: Vec<ObservedHost>,
-    /// Further remarks.
+    /// Notes about the run.
     pub notes: Vec<Note>,
     /// The summary, as a document of the command that made the run.
     pub summary: S,
-    /// The verdict when the run was made; `null` if the run was not judged.
+    /// The verdict that was computed at the end of the run; `null` if none was computed.
     pub verdict: V,
 }
 
@@ -69,11 +69,11 @@ impl<S, V> Document for RunRecord<S, V> {
     const SCHEMA: &'static str = "offered.run-directory/2";
 }
 
-/// A machine of the server, and the reply of its observer to the clock query.
+/// A machine of the server, and the response of its observer to the clock query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedHost {
-    /// Its name in the workload.
+    /// The name in the workload.
     pub name: String,
     /// The address of its observer.
     pub address: String,
@@ -83,7 +83,7 @@ pub struct ObservedHost {
     pub clock: WorkerClock,
 }
 
-/// A part of a document that is skipped when reading.
+/// A part of a document that is ignored when it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ignored;
 
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Ignored {
     }
 }
 
-/// How a run was made.
+/// The kind of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -112,14 +112,14 @@ pub enum RunKind {
     Simulation,
 }
 
-/// What ends a run that is not interrupted.
+/// The event that ends a run, unless it is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndCondition {
     /// The workload's duration.
     Duration,
-    /// A number of responses, however long that takes.
+    /// A number of responses, at any time.
     Responses,
 }
 
@@ -127,7 +127,7 @@ pub enum EndCondition {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// Its host name.
+    /// The host name.
     pub name: String,
     /// Operating system and release.
     pub system: String,
@@ -140,7 +140,7 @@ pub struct Machine {
 }
 
 impl RunRecord {
-    /// The record of a run made now by this version, with nothing else known yet.
+    /// A record of a run that this version makes now; all other fields are empty.
     pub fn new(kind: RunKind, end_condition: EndCondition) -> Self {
         Self {
             schema: Schema::new(),
@@ -248,12 +248,12 @@ impl<S: Serialize, V: Serialize> RunRecord<S, V> {
     /// Replaces the record of the complete run in `path`.
     ///
     /// # Errors
-    /// The disk refuses; the previous record stays.
+    /// The file cannot be written; the previous record stays.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         write_record(path, &self.text())
     }
 
-    /// Like [`RunRecord::write`], later: the returned function owns what it writes.
+    /// Like [`RunRecord::write`], but returns a function that writes later; it owns the data.
     pub fn writer(&self, path: &Path) -> Box<dyn FnOnce() -> Result<(), Error> + Send> {
         let (path, text) = (path.to_owned(), self.text());
         Box::new(move || write_record(&path, &text))
@@ -326,9 +326,12 @@ mod tests {
         assert!(RunRecord::read(&file).unwrap().is_none());
         fs::write(folder.path().join(FILE), "{ \"schema\": \"offered.run-directory/2\" }").unwrap();
         let why = RunRecord::read(folder.path()).unwrap_err().to_string();
-        assert!(why.contains("run.json: is not a valid run record: missing field"), "{why}");
+        assert!(why.contains("run.json is not a valid run record: missing field"), "{why}");
         fs::write(folder.path().join(FILE), "{ \"schema\": \"offered.run-directory/3\" }").unwrap();
         let why = RunRecord::read(folder.path()).unwrap_err().to_string();
-        assert!(why.contains("a document `offered.run-directory/3`, not `offered.run-directory/2`"), "{why}");
+        assert!(
+            why.contains("the document has the schema `offered.run-directory/3`, expected `offered.run-directory/2`"),
+            "{why}"
+        );
     }
 }

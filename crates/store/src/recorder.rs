@@ -1,11 +1,13 @@
 //! The recorder: a thread that owns the [`Writer`], so that no request ever waits for a disk.
 //!
 //! Generator threads send batches through an unbounded channel. The recorder closes a part when its events span one second, or when nothing
-//! has arrived for 0.75 s. So a part is never open for two seconds. If the recorder is behind, a part holds more, up to 100,000 events. The recorder reads no clock; event timestamps are its clock.
+//! has arrived for 0.75 s. So a part is never open for two seconds. If the recorder is late, a part contains more, up
+//! to 100,000 events. The recorder reads no clock; it takes the time from the timestamps of events.
 //!
-//! Up to [`MAX_PENDING`] events that the disk refuses, or does not respond to, stay in memory, and writing is retried every second. So a
-//! temporarily full or slow disk costs nothing. If the disk is still full at the end, [`Recorder::finish`] returns the events; if it does not
-//! respond, [`Closing::so_far`] gives the recording without waiting for it.
+//! If events cannot be written, or the disk does not respond, up to [`MAX_PENDING`] events stay in memory, and writing
+//! is retried every second. So a temporarily full or slow disk loses no events. If the disk is still full at the end,
+//! [`Recorder::finish`] returns the events; if it does not respond, [`Closing::so_far`] gives the recording without
+//! waiting for it.
 
 pub(crate) mod backlog;
 
@@ -29,7 +31,8 @@ use crate::write_loss::{self, WriteLoss};
 
 /// A handle to the recorder thread. Clone one for every generator thread.
 ///
-/// If all handles are dropped without [`Recorder::finish`], the last part is still closed and the run reads as killed.
+/// If all handles are dropped without [`Recorder::finish`], the last part is still closed, and readers treat the run as
+/// killed.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     messages: Sender<Message>,
@@ -40,7 +43,7 @@ pub struct Recorder {
     backlog: Arc<Backlog>,
     /// The names of the requests.
     labels: Arc<[String]>,
-    /// Whether [`Recorder::record`] blocks while the recorder is behind.
+    /// Whether [`Recorder::record`] blocks while the recorder is late.
     blocking: bool,
 }
 
@@ -85,8 +88,8 @@ impl Recorder {
         Ok(Self { messages, no_pause, waiting, backlog, labels, blocking: false })
     }
 
-    /// Turns pauses off and makes [`Recorder::record`] wait for the disk. For runs on a virtual clock: timing does not matter there, and memory
-    /// must stay bounded however fast events are produced.
+    /// Turns pauses off and makes [`Recorder::record`] wait for the disk. For runs on a virtual clock: timing is
+    /// irrelevant there, and memory must stay bounded although events are produced fast.
     #[must_use]
     pub fn blocking(self) -> Self {
         self.no_pause.store(true, Relaxed);
@@ -98,7 +101,8 @@ impl Recorder {
         self.backlog.error()
     }
 
-    /// That the disk has not responded for two seconds, with the file that it writes; `None` while it responds.
+    /// A message that the disk has not responded for two seconds, with the file being written; `None` while it
+    /// responds.
     pub fn stall(&self) -> Option<String> {
         self.backlog.stall()
     }
@@ -127,8 +131,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Hands over requests that have been in flight for long, with what is known of their events. [Record](Recorder::record) their outcome
-    /// later. If the process is killed before, the run directory still shows that they were sent. Never blocks.
+    /// Hands over requests that have been in flight for a long time, with the known part of their events.
+    /// [Record](Recorder::record) their outcomes later. If the process is killed before, the run directory still shows
+    /// that they were sent. Never blocks.
     ///
     /// # Errors
     /// [`Error::RecorderEnded`]: the recorder was finished before.
@@ -136,11 +141,11 @@ impl Recorder {
         self.messages.send(Message::InFlight(requests)).map_err(|_| Error::RecorderEnded)
     }
 
-    /// Writes all recorded events, then `run.json`, and waits until both are on disk. Returns the events that the disk refuses. In this case
-    /// `run.json` is not written, so the run reads as killed.
+    /// Writes all recorded events, then `run.json`, and waits until both are on disk. Returns the events that the disk
+    /// refuses. In this case `run.json` is not written, so readers treat the run as killed.
     ///
     /// # Errors
-    /// The disk refuses `run.json`, or [`Error::RecorderEnded`]: the recorder was finished before.
+    /// `run.json` cannot be written, or [`Error::RecorderEnded`]: the recorder was finished before.
     pub fn finish(self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<Option<WriteLoss>, Error> {
         self.close(record)?.finish()
     }
@@ -166,7 +171,7 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Waits until all is on disk; see [`Recorder::finish`] for the result.
+    /// Waits until all data is on disk; see [`Recorder::finish`] for the result.
     ///
     /// # Errors
     /// See [`Recorder::finish`].
@@ -208,7 +213,7 @@ fn concat(batches: &[Batch]) -> Vec<Event> {
 }
 
 /// Lowers the priority of this thread (nice 10). It then takes at most a tenth of a core from a generator thread and yields whenever that
-/// thread wakes. Writing costs at most a tenth of sending, so the recorder keeps up even on one core.
+/// thread wakes. Writing takes at most a tenth of the time of sending, so one core is enough for both.
 #[cfg(target_os = "linux")]
 pub fn lower_thread_priority() {
     // Only Linux sets the priority of one thread; other systems would change the whole process. An error only costs timing precision.
@@ -228,7 +233,8 @@ const IDLE_LIMIT: Duration = Duration::from_millis(750);
 const PAUSE: Duration = Duration::from_micros(500);
 /// The recorder stops pausing when more batches than this are queued. Otherwise memory would grow with the run at the highest rates.
 const MAX_QUEUED: usize = 100;
-/// Maximum number of events in memory while the disk refuses them or does not respond (170 MB). Later events are lost.
+/// Maximum number of events in memory while they cannot be written, or the disk does not respond (170 MB). Later events
+/// are lost.
 const MAX_PENDING: usize = 1_000_000;
 
 struct RecorderThread {

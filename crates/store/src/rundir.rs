@@ -41,7 +41,7 @@ pub struct Writer {
     labels: Vec<String>,
     /// The names of the scenarios; empty for a workload with one load only.
     scenarios: Vec<String>,
-    /// The names of flow and step of each place; empty without flows.
+    /// The names of flow and step for each place in the flows; empty without flows.
     flow_steps: Vec<String>,
     /// When the run started, since the Unix epoch.
     started: Option<Nanos>,
@@ -109,7 +109,7 @@ impl Writer {
         Self { flow_steps, ..self }
     }
 
-    /// Removes the directory with all content, after a failure.
+    /// Removes the directory and its content, after a failure.
     pub fn remove(self) {
         // The failure is what is reported. If the directory cannot be removed, the next run reports that it exists.
         let _ = fs::remove_dir_all(&self.path);
@@ -145,10 +145,11 @@ impl Writer {
         self.in_flight.add(requests);
     }
 
-    /// Closes the part: writes its events under their final name, and the requests in flight to another file. Does nothing without either.
+    /// Closes the part: writes its events to a file with its final name, and the requests in flight to another file.
+    /// Does nothing if there are neither.
     ///
     /// # Errors
-    /// The disk refuses; the events stay pending and the next call tries again.
+    /// The file cannot be written; the events stay pending, and the next call tries again.
     pub fn rotate(&mut self) -> Result<(), Error> {
         while self.backlog.events() > 0 {
             let placed = self.write_part();
@@ -193,7 +194,7 @@ impl Writer {
     /// Closes the last part and writes `run.json`, which marks the run as complete.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be written.
     pub fn finish(mut self, record: &RunRecord<impl Serialize, impl Serialize>) -> Result<(), Error> {
         self.rotate()?;
         self.close(&record.text())
@@ -233,7 +234,8 @@ fn read_worker(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// A note that the run counted another number of requests than its parts hold. `None` if a part is unreadable: that is noted already.
+/// A note that the run counted another number of requests than its parts contain. `None` if a part is unreadable,
+/// because another note states that.
 fn count_note(path: &Path, recording: &Recording, parts: &[(Part, Extent)]) -> Option<Note> {
     let found = parts.iter().map(|(_, extent)| extent.launches).sum();
     let counted = RunRecord::counted_requests(path).filter(|counted| *counted != found && recording.unreadable == 0)?;
@@ -273,8 +275,8 @@ impl ScannedRun {
         Ok(Self { recording, labels, parts })
     }
 
-    /// Adds the requests that were in flight when a run was killed, which has no record. Returns a note about requests of the schedule that are
-    /// not recorded, up to the last one that is.
+    /// Adds the requests that were in flight when a run was killed (such a run has no record). Returns a note about
+    /// scheduled requests that are not recorded, up to the last recorded one.
     fn cut(&mut self, path: &Path, record: Option<&RunRecord>) -> Result<Option<Note>, Error> {
         let (share, mut in_flight) = match record {
             Some(record) => (Some(record.share), InFlightRequests::default()),

@@ -52,7 +52,7 @@ pub struct SamplesMetadata {
     pub name: String,
     /// The machine where the samples were taken.
     pub machine: Machine,
-    /// The identity of the observer, as in its replies to clock queries.
+    /// The identity of the observer, as in its responses to clock queries.
     pub token: u64,
     /// The intended interval between two samples.
     pub interval_ns: u64,
@@ -75,12 +75,12 @@ pub struct SamplesMetadata {
     pub scrape: Option<ScrapeInfo>,
 }
 
-/// How metrics of an exporter were scraped.
+/// How the metrics of an exporter were scraped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScrapeInfo {
     /// The URL.
     pub address: String,
-    /// Whether the exporter runs on the machine that scrape it.
+    /// Whether the exporter runs on the machine that scrapes it.
     pub is_local: bool,
     /// The names of the metrics that are counters.
     pub counters: BTreeSet<String>,
@@ -146,7 +146,7 @@ impl SampleWriter {
         })
     }
 
-    /// Sets the time of the following numbers.
+    /// Sets the time of the values that are added next.
     ///
     /// # Errors
     /// Buffered rows cannot be written.
@@ -155,7 +155,7 @@ impl SampleWriter {
         if self.value.len() >= GROUP { self.write() } else { Ok(()) }
     }
 
-    /// Adds a number.
+    /// Adds the value of a metric at the current time.
     pub fn put(&mut self, source: &str, metric: &str, value: f64) {
         let mut name = |name: &str| match self.names.get(name) {
             Some(known) => known.clone(),
@@ -176,7 +176,7 @@ impl SampleWriter {
     /// Writes the remaining rows and gives the file its final name.
     ///
     /// # Errors
-    /// The disk refuses, or another process created `path`. The `.tmp` file remains.
+    /// The file cannot be written, or another process created `path`. The `.tmp` file remains.
     pub fn finish(mut self, about: &SamplesMetadata) -> Result<(), Error> {
         self.write()?;
         let tmp = unfinished(&self.path);
@@ -229,7 +229,7 @@ fn unfinished(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A number that was sampled.
+/// One sampled value of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
     /// The wall clock, since the Unix epoch.
@@ -246,7 +246,7 @@ pub struct Sample<'a> {
 
 /// A sample file.
 pub struct Samples {
-    /// Its metadata.
+    /// The metadata.
     pub metadata: SamplesMetadata,
     path: PathBuf,
     file: SerializedFileReader<File>,
@@ -274,12 +274,12 @@ impl Samples {
             Error::content(path.display().to_string(), why)
         };
         let (file, about) = opened.map_err(|why| none(why.to_string()))?;
-        let about = about.ok_or_else(|| none("its footer has no metadata".to_owned()))?;
+        let about = about.ok_or_else(|| none("the footer has no metadata".to_owned()))?;
         let about = serde_json::from_str(&about).map_err(|why| none(why.to_string()))?;
         Ok(Self { metadata: about, path: path.to_owned(), file })
     }
 
-    /// Passes all numbers to `visit`, in order.
+    /// Passes all samples to `visit`, in the order of the file.
     ///
     /// # Errors
     /// The file is damaged.
@@ -294,11 +294,11 @@ impl Samples {
 /// Turns panics of the `parquet` crate on damaged files into errors.
 fn catch_panic<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
     let read = catch_unwind(AssertUnwindSafe(read));
-    read.unwrap_or_else(|_| Err(ParquetError::General("inside; restore it from a copy".to_owned())))
+    read.unwrap_or_else(|_| Err(ParquetError::General("it cannot be decoded; restore it from a copy".to_owned())))
 }
 
 fn scan(group: &dyn RowGroupReader, visit: &mut dyn FnMut(&Sample<'_>)) -> Read<()> {
-    let other = |what: &str| ParquetError::General(format!("its column {what} has another type"));
+    let other = |what: &str| ParquetError::General(format!("the column {what} has another type"));
     let mut unix = column::<Int64Type>(group, 0)?.ok_or_else(|| other("unix_ns"))?;
     let mut monotonic = column::<Int64Type>(group, 1)?.ok_or_else(|| other("monotonic_ns"))?;
     let mut source = column::<ByteArrayType>(group, 2)?.ok_or_else(|| other("source"))?;
@@ -424,13 +424,13 @@ mod tests {
         for bytes in [&b""[..], b"PAR1", b"time,cpu\n1,2\n"] {
             fs::write(&path, bytes).unwrap();
             let why = Samples::open(&path).err().unwrap().to_string();
-            assert!(why.contains("host.parquet: is not a sample file of `offered observe`"), "{why}");
+            assert!(why.contains("host.parquet is not a sample file of `offered observe`"), "{why}");
         }
         fs::remove_file(&path).unwrap();
         let column = crate::Column { name: "unix_ns".to_owned(), cells: crate::Cells::Counts(vec![Some(1)]) };
         crate::write_table(&path, &[column]).unwrap();
         let why = Samples::open(&path).err().unwrap().to_string();
-        assert!(why.contains("its footer has no metadata"), "{why}");
+        assert!(why.contains("the footer has no metadata"), "{why}");
         fs::remove_file(&path).unwrap();
         write(&path, 40);
         let whole = fs::read(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Events that the disk refused.
+//! Events that could not be written.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use offered_base::{Instant, Nanos, Purpose, Seed, Stream};
 use offered_distributions::Distribution;
 use offered_events::{Event, Outcome, Recording};
-use offered_verify::{Check, Criteria, Validity, verify};
+use offered_verify::{Check, CheckResult, Criteria, Validity, verify};
 
 /// The mean gap of all streams, in seconds: about that of run 1830 of the paper.
 const MEAN: f64 = 0.030;
@@ -58,13 +58,14 @@ fn recording(kind: &Kind, n: usize, tick: u64, seed: u64) -> Recording {
 }
 
 /// The tests that are shown, with their column headings.
-const TESTS: [(Check, &str); 8] = [
+const TESTS: [(Check, &str); 9] = [
     (Check::Cov, "CoV"),
     (Check::GammaFit, "gamma fit"),
     (Check::AndersonDarling, "A-D"),
     (Check::KolmogorovSmirnov, "K-S"),
     (Check::PoissonCounts, "counts"),
     (Check::Dispersion, "dispersion"),
+    (Check::LowFrequencies, "spectrum"),
     (Check::LjungBox, "Ljung-Box"),
     (Check::Trend, "trend"),
 ];
@@ -85,6 +86,63 @@ fn rejected(kind: &Kind, n: usize, tick: u64, repetitions: u64) -> Vec<f64> {
     counts.iter().map(|&count| 100.0 * count as f64 / repetitions as f64).collect()
 }
 
+/// Requests of closed users with these think times for `cycles` mean think times, in steady state; responses take no time.
+fn closed(users: u64, think: &Distribution, cycles: f64, seed: u64) -> Recording {
+    /// Mean think times until the users have forgotten their common start.
+    const WARM_UP: f64 = 20.0;
+    let mut stream = Seed(seed).stream(Purpose::Think);
+    let (from, to) = (WARM_UP * think.mean(), (WARM_UP + cycles) * think.mean());
+    let mut sent = Vec::new();
+    for _ in 0..users {
+        let mut at = think.sample(&mut stream);
+        while at < to {
+            sent.extend((at >= from).then_some(at));
+            at += think.sample(&mut stream);
+        }
+    }
+    sent.sort_by(f64::total_cmp);
+    let event = |at: &f64| {
+        let sent = Instant::from_secs_f64(*at);
+        Event { sent: Some(sent), done: Some(sent), outcome: Outcome::Ok, ..Event::at(sent) }
+    };
+    Recording {
+        events: sent.iter().map(event).collect::<Vec<Event>>().into(),
+        format: "made".into(),
+        resolution: Nanos(1),
+        ..Recording::default()
+    }
+}
+
+/// Prints how often closed users are recognised.
+fn closed_users(repetitions: u64) {
+    println!("### Closed users\n\n| think times | users | cycles | Principle B met | also found | verdict |");
+    println!("|---|--:|--:|--:|--:|--:|");
+    let thinks = [
+        ("exponential", Distribution::exponential(1.0).expect("a law")),
+        ("uniform", Distribution::uniform(0.0, 2.0).expect("a law")),
+        ("nearly constant", Distribution::gamma(1.0, 0.01).expect("a law")),
+    ];
+    for (name, think) in &thinks {
+        for (users, cycles) in [(50, 25.0), (50, 50.0), (50, 100.0), (50, 200.0), (200, 50.0), (200, 200.0)] {
+            let mut counts = [0u64; 3];
+            for seed in 0..repetitions {
+                let criteria = Criteria { seed: Seed(seed), ..Criteria::default() };
+                let verdict =
+                    verify(&closed(users, think, cycles, seed + 77_000), &criteria).expect("a recording in memory");
+                let is_met = verdict.principle_b().is_some_and(|principle| principle.result == CheckResult::Passed);
+                let found =
+                    [is_met, verdict.found_beside_principle_b().is_some(), verdict.validity == Validity::Invalid];
+                for (count, found) in counts.iter_mut().zip(found) {
+                    *count += u64::from(found);
+                }
+            }
+            let [met, beside, invalid] = counts.map(|count| 100.0 * count as f64 / repetitions as f64);
+            println!("| {name} | {users} | {cycles} | {met:.1} | {beside:.1} | {invalid:.1} |");
+        }
+    }
+    println!();
+}
+
 fn main() {
     let repetitions: u64 = std::env::args().nth(1).map_or(2000, |arg| arg.parse().expect("a number of repetitions"));
     for (tick, title) in [(1, "Exact timestamps"), (1_000_000, "Timestamps in whole milliseconds")] {
@@ -103,4 +161,5 @@ fn main() {
         }
         println!();
     }
+    closed_users(repetitions / 4);
 }

@@ -1,9 +1,10 @@
-//! First attempts, retries and goodput: the load that users offer, the load that the server gets, and what comes of it.
+//! First attempts, retries and goodput: the load from users, the load on the server, and the rate of success.
 //!
-//! A system is overloaded by its own retries if it stays overloaded at a rate of first attempts that it carried before (a metastable
-//! failure: Bronson et al., 2021; Huang et al., 2022). Events show that rate, the rate with retries, and the goodput, in
-//! [`PARTS`] parts of the measured time. They do not show whether the server became slower meanwhile. So the verdict names the cause only
-//! where the capacity is known: from the modelled server of the workload. Otherwise it says how to tell the two apart.
+//! A system is overloaded by its own retries if it stays overloaded at a rate of first attempts that it could complete
+//! before (a metastable failure: Bronson et al., 2021; Huang et al., 2022). Events show that rate, the rate with
+//! retries, and the goodput, in [`PARTS`] parts of the analysed time. They do not show whether the server became slower
+//! meanwhile. So the verdict names the cause only if the modelled server of the workload gives the capacity. Otherwise
+//! it tells how to distinguish the two causes.
 
 use std::io;
 use std::ops::Range;
@@ -12,7 +13,7 @@ use offered_base::{Instant, short};
 use offered_events::{Event, Outcome, Reason, Recording};
 use serde::{Deserialize, Serialize};
 
-/// Number of parts of the measured time.
+/// Number of parts of the analysed time.
 const PARTS: usize = 40;
 /// Number of consecutive parts that must be sustained by retries, and of parts that must be good.
 const FEWEST_PARTS: usize = 3;
@@ -24,7 +25,7 @@ const AMPLIFIED: f64 = 1.3;
 /// The rate of a part may be this much above the one that was carried, by chance.
 const CHANCE: f64 = 1.25;
 
-/// Attempts of the requests in the measured time.
+/// Attempts of the requests in the analysed time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptStats {
@@ -32,27 +33,27 @@ pub struct AttemptStats {
     pub first_attempts_per_s: f64,
     /// Rate of all attempts that were sent.
     pub attempts_per_s: f64,
-    /// Rate of successful requests, whatever attempt succeeded.
+    /// Rate of requests that succeeded in any attempt.
     pub goodput_per_s: f64,
     /// Mean number of attempts of a sent request.
     pub attempts_per_request: f64,
     /// Number of requests that were sent more than once.
     pub retried_requests: u64,
-    /// Number of those that succeeded.
+    /// Number of retried requests that succeeded.
     pub recovered_requests: u64,
     /// Number of requests whose user gave up.
     pub gave_up: u64,
     /// Number of requests that were not sent because a circuit breaker was open.
     #[serde(default)]
     pub breaker_open: u64,
-    /// The same rates in equal parts of the measured time.
+    /// Rates of first attempts, all attempts and goodput in equal parts of the analysed time.
     pub over_time: Vec<AttemptRates>,
     /// Whether the system is overloaded by its own retries; `None` if nothing suggests it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sustained_by_retries: Option<SustainedByRetries>,
 }
 
-/// Rates in a part of the measured time.
+/// Rates of attempts in one of the equal parts of the analysed time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptRates {
@@ -70,23 +71,24 @@ pub struct AttemptRates {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SustainedByRetries {
-    /// Start of the longest time without interruption.
+    /// Start of the longest uninterrupted overload that retries keep alive.
     pub start_s: f64,
-    /// Its end.
+    /// End of this period.
     pub end_s: f64,
-    /// Rate of first attempts in this time.
+    /// Rate of first attempts in this period.
     pub first_attempts_per_s: f64,
-    /// Rate of all attempts in this time.
+    /// Rate of all attempts in this period.
     pub attempts_per_s: f64,
-    /// Rate of successful requests in this time.
+    /// Rate of successful requests in this period.
     pub goodput_per_s: f64,
-    /// A rate of first attempts at which requests succeeded at another time.
+    /// A rate of first attempts that the system completed at another time of the run.
     pub carried_per_s: f64,
-    /// The capacity of the modelled server; `None` without one, so that the server may have become slower.
+    /// The capacity of the modelled server; `None` without a modelled server. Then it is possible that the server
+    /// became slower.
     pub capacity_per_s: Option<f64>,
 }
 
-/// Counts in a part of the measured time.
+/// Counts in a part of the analysed time.
 #[derive(Clone, Copy, Default)]
 struct Part {
     first: u64,
@@ -114,7 +116,7 @@ impl AttemptStats {
         Ok(Some(counts.finish(capacity_per_s)))
     }
 
-    /// `80.2/s first attempts, 214/s with retries; goodput 9.1/s; 1,204 requests retried, 37 of them ok`.
+    /// The figures in one line: `80.2/s first attempts, 214/s with retries; goodput 9.1/s; 1,204 requests retried, 37 of them ok`.
     pub fn text(&self) -> String {
         let [first, all, good] = [self.first_attempts_per_s, self.attempts_per_s, self.goodput_per_s].map(short);
         let [retried, recovered] = [self.retried_requests, self.recovered_requests].map(offered_base::count);
@@ -214,7 +216,7 @@ impl Counts {
     }
 }
 
-/// The longest time in which retries kept an overload alive; the measured time ends at `end_s`.
+/// The longest time in which retries kept an overload alive; the analysed time ends at `end_s`.
 fn sustained_by_retries(parts: &[AttemptRates], end_s: f64, capacity_per_s: Option<f64>) -> Option<SustainedByRetries> {
     let good = |part: &&AttemptRates| part.goodput_per_s > GOOD * part.first_attempts_per_s;
     let mut carried: Vec<f64> = parts.iter().filter(good).map(|part| part.first_attempts_per_s).collect();
@@ -249,20 +251,18 @@ fn sustained_by_retries(parts: &[AttemptRates], end_s: f64, capacity_per_s: Opti
 }
 
 impl SustainedByRetries {
-    /// What is known.
+    /// The evidence, in one sentence.
     pub fn message(&self) -> String {
         let Self { start_s, end_s, first_attempts_per_s, attempts_per_s, goodput_per_s, carried_per_s, .. } = *self;
         let [start, end, first] = [start_s, end_s, first_attempts_per_s].map(short);
         let [all, good, carried] = [attempts_per_s, goodput_per_s, carried_per_s].map(short);
         match self.capacity_per_s {
             Some(capacity) => format!(
-                "overloaded by its own retries from {start} s to {end} s: first attempts {first}/s are below the capacity of \
-                 {}/s, all attempts {all}/s above; goodput {good}/s",
+                "from {start} s to {end} s, retries overloaded the server (capacity {}/s): first attempts alone were {first}/s, with retries {all}/s; goodput {good}/s",
                 short(capacity)
             ),
             None => format!(
-                "from {start} s to {end} s goodput is {good}/s at {first}/s first attempts, {all}/s with retries, although \
-                 {carried}/s succeeded at another time: retries kept the system overloaded, or the server was slower"
+                "from {start} s to {end} s the goodput was {good}/s (first attempts {first}/s, with retries {all}/s), although the server completed {carried}/s at another time: retries kept the server overloaded, or the server became slower"
             ),
         }
     }
@@ -288,9 +288,9 @@ mod tests {
         let metastable = parts(&[(10, [80., 80., 80.]), (5, [150., 300., 60.]), (25, [80., 240., 5.])]);
         let found = sustained_by_retries(&metastable, 40.0, Some(100.0)).unwrap();
         assert_eq!((found.first_attempts_per_s, found.attempts_per_s), (80., 240.));
-        assert!(found.message().starts_with("overloaded by its own retries"), "{}", found.message());
+        assert!(found.message().contains("retries overloaded the server"), "{}", found.message());
         let unknown = sustained_by_retries(&metastable, 40.0, None).unwrap();
-        assert!(unknown.message().contains("or the server was slower"), "{}", unknown.message());
+        assert!(unknown.message().contains("or the server became slower"), "{}", unknown.message());
         // The model says that the load is above the capacity anyway, or that retries do not reach it.
         assert_eq!(sustained_by_retries(&metastable, 40.0, Some(70.0)), None);
         assert_eq!(sustained_by_retries(&metastable, 40.0, Some(300.0)), None);

@@ -13,7 +13,8 @@ use offered_stats::values::Moments;
 use crate::scope::Scope;
 use crate::verdict::ThreadStats;
 
-/// The numbers of threads to show, of `n`: 1 to 10, by 5 to 50, by 25 to 500, then by 500, and `n` itself.
+/// The numbers of threads to show, out of `n`: 1 to 10, in steps of 5 to 50, in steps of 25 to 500, then in steps of
+/// 500, and `n` itself.
 fn ladder(n: usize) -> Vec<usize> {
     let steps = (1..=10).chain((15..=50).step_by(5)).chain((75..=500).step_by(25)).chain((1000..).step_by(500));
     steps.take_while(|&k| k < n).chain([n]).collect()

@@ -1,11 +1,11 @@
 //! The clocks of the workers of a run: their offsets from the clock of worker 1, and the resulting uncertainty of the
 //! gaps.
 //!
-//! Let the requests of worker k be off by `e_k`, with `|e_k| <= b_k`. Moving points on a line by amounts between the
+//! Let `e_k` be the clock error of worker k, with `|e_k| <= b_k`. Moving points on a line by amounts between the
 //! smallest and the largest `e` moves the j-th smallest point by an amount between the same two. So each gap between
 //! neighbours changes by at most the difference of these two, which is at most the sum of the two largest `b`: the
-//! uncertainty. The standard deviation of the gaps, being a distance, changes by at most as much, and the CoV by at
-//! most uncertainty / mean gap.
+//! uncertainty. The standard deviation of the gaps changes by at most as much, because it is a distance, and the CoV by
+//! at most uncertainty / mean gap.
 
 use offered_events::Recording;
 use offered_events::recording::NodeClock;
@@ -40,7 +40,7 @@ fn rows(recording: &Recording) -> Vec<Clock> {
     recording.clocks.iter().map(row).collect()
 }
 
-/// A warning if these clocks leave the gaps, with this mean (ns), more uncertain than the tolerance.
+/// A warning if these clocks make the gaps, with this mean (ns), more uncertain than the tolerance.
 fn order_warning(clocks: &[Clock], mean_gap: f64, criteria: &Criteria) -> Option<WarningKind> {
     let mut within: Vec<f64> = clocks.iter().filter_map(|clock| clock.offset_uncertainty_ms).collect();
     within.sort_by(|one, other| other.total_cmp(one));
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(verdict.validity, Validity::ValidWithWarnings, "{}", verdict.reason);
         let unordered = |warning: &WarningKind| matches!(warning, WarningKind::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } if *clock_uncertainty_ms == 0.3 && (0.9..1.1).contains(mean_gap_ms) && (cov_uncertainty / 0.3 - 1.0).abs() < 0.1);
         assert!(verdict.warnings.iter().filter_map(|warning| warning.details.as_ref()).any(unordered));
-        assert!(verdict.reason.contains("are uncertain by 300 us"), "{}", verdict.reason);
+        assert!(verdict.reason.starts_with("the clocks of the workers agree only to 300 us"), "{}", verdict.reason);
     }
 
     #[test]

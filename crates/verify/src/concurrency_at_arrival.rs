@@ -18,7 +18,7 @@ struct Change {
 #[derive(Clone, Copy)]
 enum ChangeKind {
     Arrival,
-    /// Sent; successful, with this response time in nanoseconds.
+    /// The instant of sending, and the response time in nanoseconds of a successful request.
     ArrivalWithResponse(i64),
     Departure,
 }
@@ -40,8 +40,8 @@ struct Tracker<C> {
 }
 
 impl Scope<'_> {
-    /// Creates a collector with `fresh` and passes `see`, for each successful request in the order of their sent times,
-    /// the number of requests in flight and its response time.
+    /// Creates a collector with `fresh`. For each successful request, in the order of their sent times, calls `see` with the number of
+    /// requests in flight when it was sent, and with its response time.
     ///
     /// # Errors
     /// The recording cannot be read.

@@ -18,6 +18,7 @@ use crate::stability::FlowCounts;
 use crate::tables::{Definitions, TableCollector};
 use crate::token_metrics::TokenCollector;
 use crate::verdict::Stability;
+use crate::wire::OnTheWire;
 
 /// Counts and sums over the requests of a scope.
 pub(crate) struct Counts<'a> {
@@ -49,6 +50,8 @@ pub(crate) struct Counts<'a> {
     pub(crate) early: (u64, Nanos),
     /// Number of requests sent during the run.
     pub(crate) sent_in_run: u64,
+    /// Requests on the wire over the whole run; `None` for the file of another tool.
+    pub(crate) on_the_wire: Option<OnTheWire>,
     /// The event keys, for sorting.
     pub(crate) keys: KeyBuffer<'a>,
     flows: Option<FlowCounts>,
@@ -61,7 +64,7 @@ pub(crate) struct Counts<'a> {
 pub(crate) struct ResponseSums {
     pub(crate) n: u64,
     pub(crate) sum_ns: i128,
-    /// Their sum, in seconds.
+    /// The sum, in seconds.
     pub(crate) sum_s: f64,
     /// The sum of their squares, in square seconds.
     pub(crate) sum_of_squares: f64,
@@ -105,6 +108,7 @@ impl<'a> Counts<'a> {
             sent_in_rate_interval: 0,
             early: (0, Nanos::ZERO),
             sent_in_run: 0,
+            on_the_wire: OnTheWire::of(scope.recording)?,
             keys: KeyBuffer::new(scope),
             flows: scope.stability_interval().map(|(from, to)| FlowCounts::new(from, to)),
             any_completed: false,
@@ -170,8 +174,12 @@ impl<'a> Counts<'a> {
         (columns, std::mem::take(&mut self.requests))
     }
 
-    /// Whether completions follow arrivals. `None` if the interval is empty or if completion times are unknown.
-    pub(crate) fn stability(&self, criteria: &Criteria) -> Option<Stability> {
-        self.flows.as_ref().filter(|_| self.any_completed).map(|flows| flows.stability(criteria.is_closed()))
+    /// Whether completions follow arrivals, with the scheduled rate. `None` if the interval is empty or if completion times are unknown.
+    pub(crate) fn stability(&self, scope: Scope, criteria: &Criteria) -> Option<Stability> {
+        let flows = self.flows.as_ref().filter(|_| self.any_completed)?;
+        let (from, to) = scope.stability_interval()?;
+        let stability = flows.stability(criteria.is_closed());
+        let scheduled = stability.sent_rate_per_s + self.unsent as f64 / from.until(to).as_secs_f64();
+        Some(Stability { scheduled_rate_per_s: scope.recording.intent_known.then_some(scheduled), ..stability })
     }
 }

@@ -14,13 +14,13 @@ use crate::expected_arrivals::ExpectedArrivals;
 use crate::incomplete::Incomplete;
 use crate::own_schedule::OwnSchedule;
 
-/// The criteria by which a recording is judged: the part that is judged, the specified load, and tolerances.
+/// The criteria by which a recording is judged: the judged part, the specified load, and tolerances.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the recording")]
 pub struct Criteria {
     /// The name of the recording, for the verdict.
     pub path: String,
-    /// The specified arrivals.
+    /// The arrivals with which the requests are compared.
     pub expected: ExpectedArrivals,
     /// The target rate, in requests (in a partly-open system: sessions) per second.
     pub target_rate_per_s: Option<f64>,
@@ -28,35 +28,37 @@ pub struct Criteria {
     pub target_request_rate_per_s: Option<f64>,
     /// For a changing rate: the interval of which `target_rate_per_s` is the mean, on the clock of the run.
     pub rate_interval: Option<(Instant, Instant)>,
-    /// For a rate that changes at random: the random schedule. The sent rate of a run is compared with it.
+    /// For a rate that changes at random: the random schedule, with which the sent rate is compared.
     pub random_rate: Option<RandomRate>,
-    /// Whether the specified load is that of the run's own workload, so that the verdict is the one of `run`. Otherwise it answers whether the
-    /// requests were as somebody expected.
+    /// Whether the specified load is the load of the run's own workload, so that the verdict is the same as that of
+    /// `run`. If not, the requests are compared with the load that the user expects.
     pub is_own_workload: bool,
-    /// The schedule of the run, if it can be recomputed: what it deviates from theory by itself does not make the run invalid.
+    /// The schedule of the run, if it can be recomputed. A difference between this schedule and theory does not make
+    /// the run invalid.
     pub schedule: Option<OwnSchedule>,
     /// The scenarios of the run, each of which is judged too; `None` if it has one load only.
     pub scenarios: Option<ScenarioCriteria>,
     /// Whether the recording is only one worker's share of a run, so that rates and gaps of the whole are unknown.
     pub is_share: bool,
-    /// What is missing of the run; `None` if nothing is known to be missing.
+    /// The missing parts of the run; `None` if no part is known to be missing.
     pub incomplete: Option<Incomplete>,
     /// The test duration, on the clock of the run; `None` until the last request.
     pub duration: Option<Nanos>,
-    /// The time to exclude at the start: of a run of `offered` from its start, of another file from its first request.
+    /// The time to exclude at the start. It counts from the start of a run of `offered`, or from the first request of any
+    /// other file.
     pub skip_first: Nanos,
     /// The time to exclude at the end.
     pub skip_last: Nanos,
-    /// The length of the window; `None` for everything between `skip_first` and `skip_last`.
+    /// The duration of the analysed time; `None` for everything between `skip_first` and `skip_last`.
     pub take: Option<Nanos>,
-    /// Whether failed requests count.
+    /// Whether failed requests count as requests.
     pub failures: Failures,
     /// Whether to compute the CoV by number of threads.
     pub by_threads: bool,
-    /// The tolerance of the CoV: how far it may be from the expected value.
+    /// The tolerance of the CoV: its maximum difference from the expected value.
     pub cov_tolerance: f64,
-    /// The largest share of p50, p95 and p99 that the generator may cause, as a fraction. With more, deviating send
-    /// times make the run invalid. 0 tolerates none.
+    /// The largest share of p50, p95 and p99 that the generator may cause, as a fraction. If the share is larger,
+    /// deviating send times make the run invalid. 0 tolerates no error.
     pub generator_error_tolerance: f64,
     /// The limits of a good request.
     pub goodput: Option<Goodput>,
@@ -76,12 +78,14 @@ pub struct Criteria {
     pub groups: Vec<Group>,
     /// The class of each request that has one: pairs of request name and class name.
     pub classes: Vec<(String, String)>,
-    /// The largest 99th percentile of lateness.
+    /// The maximum of the 99th percentile of lateness in a valid run.
     pub late_after: Nanos,
     /// Whether the system is closed: users wait for responses and cannot overload it.
     pub closed: bool,
-    /// The mean number of users in the judged time, if it changes.
+    /// The mean number of users in the analysed time, if it changes.
     pub mean_users: Option<f64>,
+    /// The longest think time of closed users, in seconds; `None` if it is unknown or has no bound.
+    pub longest_think_s: Option<f64>,
     /// The capacity of the modelled server, in requests per second; `None` without a model.
     pub capacity_per_s: Option<f64>,
     /// Whether the run accepted any certificate of the target.
@@ -125,6 +129,7 @@ impl Default for Criteria {
             late_after: Nanos::from_millis(10),
             closed: false,
             mean_users: None,
+            longest_think_s: None,
             capacity_per_s: None,
             insecure: false,
             seed: Seed(1),
@@ -133,13 +138,13 @@ impl Default for Criteria {
 }
 
 impl Criteria {
-    /// The criteria for a run of `workload`, or of the given fraction of it, in its measured time. The schedule of a fraction is unknown
-    /// ([`Criteria::schedule`]): it needs the number of the share.
+    /// The criteria for a run of `workload`, or of the given fraction of it, in its analysed time. The schedule of a
+    /// fraction is unknown ([`Criteria::schedule`]), because it depends on the number of the share.
     pub fn from_workload(workload: &Workload, fraction: f64) -> Self {
         Self::from_workload_part(workload, fraction, workload.skip_first(), workload.skip_last())
     }
 
-    /// The criteria for another part of the run: everything except these times at the start and at the end.
+    /// The criteria for the run of `workload` without these times at its start and at its end, instead of those that `workload` excludes.
     pub fn from_workload_part(workload: &Workload, fraction: f64, skip_first: Nanos, skip_last: Nanos) -> Self {
         let (from, to) = (Instant::ZERO + skip_first, workload.scheduled_until().earlier(skip_last));
         let (expected, seed) = (ExpectedArrivals::from_workload(workload, skip_first).share(fraction), workload.seed());
@@ -184,6 +189,7 @@ impl Criteria {
             skip_last,
             closed,
             mean_users,
+            longest_think_s: longest_think_s(workload.sessions()),
             capacity_per_s: workload.capacity_per_s(),
             insecure,
             seed,
@@ -216,7 +222,7 @@ impl Criteria {
         self.random_rate.as_ref().map(|drawn| drawn.rate_per_s(from, to))
     }
 
-    /// The measured time of a run of `offered`.
+    /// The analysed time of a run of `offered`.
     pub(crate) fn measured_interval(&self) -> Option<Range<Instant>> {
         Some(Instant::ZERO + self.skip_first..(Instant::ZERO + self.duration?).earlier(self.skip_last))
     }
@@ -224,6 +230,14 @@ impl Criteria {
     /// Whether users wait for responses, so that responses determine when requests are sent.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed || matches!(self.expected, ExpectedArrivals::Closed { .. })
+    }
+}
+
+/// The longest think time of closed users, in seconds; `None` if it has no bound, or if steps have their own.
+fn longest_think_s(sessions: &Sessions) -> Option<f64> {
+    match sessions {
+        Sessions::Closed(closed) if closed.flows().is_none_or(|flows| !flows.thinks()) => closed.think().largest(),
+        _ => None,
     }
 }
 
@@ -237,8 +251,8 @@ pub struct RandomRate {
 }
 
 impl RandomRate {
-    /// The rate of the schedule between these times, in requests (in a partly-open system: sessions) per second. It
-    /// generates the whole schedule.
+    /// The rate of the schedule between these times, in requests (in a partly-open system: sessions) per second. The
+    /// function generates the whole schedule.
     pub fn rate_per_s(&self, from: Instant, to: Instant) -> f64 {
         let held = self.schedule.arrivals(self.seed, to).filter(|at| *at >= from).count();
         held as f64 * self.fraction / from.until(to).as_secs_f64()

@@ -1,13 +1,13 @@
 //! The first and the last of a series of timestamps.
 
-/// The number of timestamps, and the first and the last.
+/// The number of timestamps of a recording, the first one and the last one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ends {
     /// Number of timestamps.
     pub n: u64,
-    /// The first, in nanoseconds.
+    /// The first timestamp, in nanoseconds.
     pub first: u64,
-    /// The last, in nanoseconds.
+    /// The last timestamp, in nanoseconds.
     pub last: u64,
 }
 

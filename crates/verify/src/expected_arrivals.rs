@@ -14,12 +14,12 @@ const SETTLING_THINK_TIMES: f64 = 5.0;
 /// if the squared CoV of their think times is at least this.
 pub(crate) const MIN_MIXING_SCV: f64 = 0.1;
 
-/// The specified arrivals.
+/// The arrivals with which the requests of a recording are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedArrivals {
     /// A Poisson process.
     Poisson,
-    /// A fixed number of requests at independent, uniformly distributed times: Poisson except for the number.
+    /// A fixed number of requests at independent, uniformly distributed times: a Poisson process whose number of requests is fixed.
     FixedCount,
     /// Constant gaps.
     Constant,
@@ -42,10 +42,11 @@ pub enum ExpectedArrivals {
         /// The distribution of the think time Z, in seconds.
         think: Distribution,
     },
-    /// Sessions that arrive like this, think between requests, and leave. Only session arrivals are compared with it,
-    /// because later requests depend on responses.
+    /// Sessions that arrive with these arrivals, think between requests, and leave. Only arrivals of sessions are
+    /// compared, because later requests depend on responses.
     PartlyOpen(Box<Self>),
-    /// Arrivals whose rate changes like this. On the clock on which the rate is constant (operational time) they are the others.
+    /// Arrivals with this changing rate. After rescaling time so that the rate is constant (operational time), they are
+    /// like `arrivals`.
     ChangingRate {
         /// The rate over time, up to a factor.
         rate: Profile,
@@ -155,7 +156,7 @@ impl ExpectedArrivals {
         }
     }
 
-    /// The name, for the verdict.
+    /// The name of these arrivals, for the verdict.
     pub fn name(&self) -> String {
         match self {
             Self::Poisson => "poisson".into(),
@@ -194,7 +195,7 @@ impl ExpectedArrivals {
         }
     }
 
-    /// Whether it describes the first requests of sessions only.
+    /// Whether these arrivals are only those of the first requests of sessions.
     pub const fn applies_to_sessions(&self) -> bool {
         matches!(self, Self::PartlyOpen(_))
     }
@@ -213,7 +214,7 @@ impl ExpectedArrivals {
     }
 }
 
-/// This fraction of a number of users, in whole users; of some users at least one.
+/// This fraction of a number of users, as a whole number; at least one, unless there are no users.
 fn part(users: u64, fraction: f64) -> u64 {
     ((users as f64 * fraction).round() as u64).max(users.min(1))
 }

@@ -1,4 +1,4 @@
-//! When a finding fails: if it is both statistically significant and large enough to matter.
+//! The rule by which a finding fails: it is both statistically significant and large enough to matter.
 //!
 //! With a million gaps every test rejects something, and with fifty almost nothing; a p-value alone decides nothing. A
 //! finding fails if p is below its share of the significance level of all tests *and* the effect exceeds the tolerance.

@@ -1,11 +1,13 @@
 //! The generator error: the effect of late sending on the measured response times.
 //!
 //! A run of `offered` records the scheduled and the sent time of every request, so the effect of a stall can be
-//! computed. It has three components. For each reported percentile (p50, p95, p99), the share of the value that the
+//! computed. It has four components. For each reported percentile (p50, p95, p99), the share of the value that the
 //! generator caused is at most their sum:
 //!
 //! * **Lateness.** Lateness is part of the response time. The share is (Q(response) - Q(service)) / Q(response), where
 //!   Q is the percentile.
+//! * **Late writing.** Between the instant of sending and the write that puts the request on the wire, the thread may wait, above all
+//!   when it opens a connection. The share is (Q(service) - Q(service without that time)) / Q(response).
 //! * **Bunching.** Requests that are sent together compete at the server. For each request, the requests in the window
 //!   before it are counted; the window is as long as the median service time. The share is (Q(sent) - Q(scheduled)) /
 //!   (1 + Q(scheduled)), where Q is the percentile of these counts for sent and for scheduled times. Because counts are
@@ -13,11 +15,18 @@
 //!   grow in proportion to these counts.
 //!
 //! * **Late reading.** For responses whose reads were timestamped by the kernel, it is known how long the last byte
-//!   waited for the generator. The share is (Q(response) - Q(response without that time)) / Q(response), of these
-//!   responses.
+//!   waited for the generator. The share is (Q(w) - Q(w without that time)) / Q(response), of these responses, where w is the service time
+//!   without late writing.
 //!
-//! Users of a closed system send when a response arrives, so their scheduled counts are unknown and only lateness and
-//! late reading are measured. For the same reason only the first requests of sessions are counted for bunching.
+//! The delays are subtracted one after another, so the sum is the effect of all delays together. If each delay were
+//! subtracted from the whole response time, the sum would be too small: if 1 % of the requests are sent late and
+//! another 1 % are read late, no single delay determines the p99.
+//!
+//! Streamed responses have further percentiles, with errors of their own ([`MetricError`]).
+//!
+//! Users of a closed system send when a response arrives, so their scheduled counts are unknown and only lateness, late
+//! writing and late reading are measured. For the same reason only the first requests of sessions are counted for
+//! bunching.
 //!
 //! The error rates of this method are measured in book/src/background/calibration.md.
 
@@ -27,13 +36,8 @@ use serde::{Deserialize, Serialize};
 
 use offered_stats::values::{Sorted, Values};
 
-use crate::reading::MeasuredReading;
-
-/// The percentiles that are examined.
-const PERCENTILES: [f64; 3] = [0.50, 0.95, 0.99];
-/// A smaller error, in milliseconds, causes no warning for a run that is otherwise valid: a server on the same machine
-/// responds within a few times the usual lateness.
-pub(crate) const NOTICEABLE_MS: f64 = 1.0;
+use crate::metric_error::{MetricError, NOTICEABLE_MS, PERCENTILES};
+use crate::reading::{self, MeasuredReading};
 
 /// The generator error of one percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +49,7 @@ pub struct PercentileError {
     pub response_ms: f64,
     /// The percentile of service times (done - sent), that is, of response times without lateness.
     pub service_ms: f64,
-    /// The share of the response time that is lateness, as a fraction; negative if requests were sent early.
+    /// The share of lateness in the response time, as a fraction; negative if requests were sent early.
     pub lateness_share: f64,
     /// The relative increase of the number of requests sent close together, against the schedule, as a fraction;
     /// negative for a decrease. `None` in a closed system.
@@ -53,13 +57,16 @@ pub struct PercentileError {
     /// The share of the response time in which the response waited to be read, as a fraction. `None` if that was not measured.
     #[serde(default)]
     pub reading_share: Option<f64>,
+    /// The share of the response time in which the request waited to be written after it was sent, as a fraction. `None` if that was not measured.
+    #[serde(default)]
+    pub writing_share: Option<f64>,
 }
 
 impl PercentileError {
-    /// The largest share of the response time that the generator can have caused, as a fraction.
+    /// The largest share of the response time that the generator may have caused, as a fraction.
     pub fn upper_bound(&self) -> f64 {
-        let [bunching, reading] = [self.bunching_share, self.reading_share].map(|share| share.unwrap_or(0.0).abs());
-        self.lateness_share.abs() + bunching + reading
+        let others = [self.bunching_share, self.writing_share, self.reading_share];
+        self.lateness_share.abs() + others.into_iter().flatten().map(f64::abs).sum::<f64>()
     }
 
     /// Whether the error exceeds a positive tolerance and is at least a millisecond.
@@ -85,8 +92,11 @@ pub struct GeneratorError {
     pub window_ms: f64,
     /// The tolerated share, as a fraction of the response time; 0 tolerates none.
     pub tolerance: f64,
-    /// One entry per percentile.
+    /// The errors of p50, p95 and p99, in this order.
     pub percentiles: Vec<PercentileError>,
+    /// The errors of the percentiles of streamed responses; empty without such responses, or if they were not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<MetricError>,
 }
 
 impl GeneratorError {
@@ -111,7 +121,7 @@ impl GeneratorError {
 
     /// Whether the error of every percentile is within the tolerance.
     pub fn is_within_tolerance(&self) -> bool {
-        self.tolerance > 0.0 && self.worst().upper_bound() <= self.tolerance
+        self.tolerance > 0.0 && self.worst().upper_bound() <= self.tolerance && self.worst_of_streams().is_none()
     }
 
     /// Whether the error of some percentile exceeds a positive tolerance.
@@ -121,35 +131,53 @@ impl GeneratorError {
 
     /// Whether the error of some percentile exceeds a positive tolerance and is at least a millisecond.
     pub fn needs_warning(&self) -> bool {
-        self.percentiles.iter().any(|share| share.needs_warning(self.tolerance))
+        self.percentiles.iter().any(|share| share.needs_warning(self.tolerance)) || self.worst_of_streams().is_some()
     }
 
-    /// The generator error for these response and service times of successful requests, these bunching counts, and this
-    /// lateness of reading; `None` if none succeeded. With fewer than 100 of them the p99 is the maximum, so that the largest delay of a request counts.
+    /// The largest error of the percentiles of streamed responses, as a share, if it exceeds a positive tolerance and is at least a
+    /// millisecond.
+    pub(crate) fn worst_of_streams(&self) -> Option<&MetricError> {
+        MetricError::worst(&self.streams, self.tolerance).filter(|_| self.tolerance > 0.0)
+    }
+
+    /// The largest error of the percentiles of streamed responses, if it is larger than those of all response times.
+    pub(crate) fn worst_if_of_streams(&self) -> Option<&MetricError> {
+        self.worst_of_streams().filter(|worst| worst.share() > self.worst().upper_bound())
+    }
+
+    /// The largest error of all percentiles, as a fraction.
+    pub(crate) fn largest_share(&self) -> f64 {
+        self.worst_if_of_streams().map_or_else(|| self.worst().upper_bound(), MetricError::share)
+    }
+
+    /// The generator error for these response and service times of successful requests, these bunching counts, this lateness of writing and
+    /// reading, and these errors of streams; `None` if none succeeded. With fewer than 100 of them the p99 is the maximum, so that the largest delay of a request counts.
     pub(crate) fn of(
         response: &Sorted<i64>,
         service: &Sorted<i64>,
         bunching: &BunchingCounts,
         reading: &MeasuredReading,
+        streams: Vec<MetricError>,
         tolerance: f64,
     ) -> Option<Self> {
         let share = |p: f64| {
-            let (with, without) = (response.quantile(p)? as f64, service.quantile(p)? as f64);
+            let (with, without) = (response.quantile(p)?, service.quantile(p)?);
             let bunching = (!bunching.sent.is_empty()).then(|| {
                 let (sent_count, expected) = (smoothed(&bunching.sent, p), smoothed(&bunching.scheduled, p));
                 (sent_count - expected) / (1.0 + expected)
             });
             Some(PercentileError {
                 percentile: p * 100.0,
-                response_ms: with / 1e6,
-                service_ms: without / 1e6,
-                lateness_share: if with == 0.0 { 0.0 } else { (with - without) / with.abs() },
+                response_ms: with as f64 / 1e6,
+                service_ms: without as f64 / 1e6,
+                lateness_share: reading::share(with - without, with),
                 bunching_share: bunching,
                 reading_share: reading.share(p),
+                writing_share: reading.writing_share(p, with, without),
             })
         };
         let shares = PERCENTILES.iter().map(|p| share(*p)).collect::<Option<_>>()?;
-        Some(Self { window_ms: bunching_window(service) as f64 / 1e6, tolerance, percentiles: shares })
+        Some(Self { window_ms: bunching_window(service) as f64 / 1e6, tolerance, percentiles: shares, streams })
     }
 }
 
@@ -192,8 +220,8 @@ impl BunchingCounter {
     }
 }
 
-/// The mean of the values between the quantiles p - h and p + h; h is half the distance from p to the nearer end. The mean of at least four
-/// values, because counts are integers.
+/// The mean of the values between the quantiles p - h and p + h; h is half the distance from p to the nearer end. At
+/// least four values are averaged, because counts are integers.
 fn smoothed(sorted: &Sorted, p: f64) -> f64 {
     const MIN_VALUES: u64 = 4;
     let (n, half) = (sorted.len(), p.min(1.0 - p) / 2.0);
@@ -209,7 +237,7 @@ fn smoothed(sorted: &Sorted, p: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::reading::ReadingCollector;
-    use offered_base::{Instant, Purpose, Seed};
+    use offered_base::{Instant, Nanos, Purpose, Seed};
 
     const MS: u64 = 1_000_000;
 
@@ -249,7 +277,7 @@ mod tests {
             bunching.finish()
         });
         let reading = ReadingCollector::default().finish();
-        GeneratorError::of(&response, &service, &BunchingCounts { sent, scheduled: meant }, &reading, 0.05)
+        GeneratorError::of(&response, &service, &BunchingCounts { sent, scheduled: meant }, &reading, Vec::new(), 0.05)
     }
 
     #[test]
@@ -287,6 +315,37 @@ mod tests {
                 .all(|share| share.bunching_share.is_none() && share.upper_bound() == share.lateness_share)
         );
         assert!(closed.worst().upper_bound() < effect(&times).worst().upper_bound());
+    }
+
+    #[test]
+    fn delays_of_different_requests_add_up() {
+        // Of a hundred requests one is sent 20 ms late, one waits 20 ms to be written, and one to be read; a server responds within 100 ms.
+        let delay = |i: u64, which: u64| if i % 100 == which { 20 * MS } else { 0 };
+        let events = (0..10_000u64).map(|i| {
+            let [intended, late, writing, reading] = [10 * i * MS, delay(i, 0), delay(i, 30), delay(i, 60)];
+            offered_events::Event {
+                sent: Some(Instant(intended + late)),
+                writing_lateness: Some(Nanos(writing)),
+                done: Some(Instant(intended + late + writing + 100 * MS + reading)),
+                done_lateness: Some(Nanos(reading)),
+                outcome: offered_events::Outcome::Ok,
+                ..offered_events::Event::at(Instant(intended))
+            }
+        });
+        let mut collector = ReadingCollector::default();
+        let (mut response, mut service) = (Values::default(), Values::default());
+        for event in events {
+            collector.add(&event);
+            response.add(event.response().unwrap().0);
+            service.add(event.service().unwrap().0);
+        }
+        let nothing = BunchingCounts { sent: Values::default().sorted(), scheduled: Values::default().sorted() };
+        let (response, service) = (response.sorted(), service.sorted());
+        let error = GeneratorError::of(&response, &service, &nothing, &collector.finish(), Vec::new(), 0.05).unwrap();
+        // No delay alone changes the p99, which all three increase from 100 to 120 ms.
+        let p99 = error.percentiles[2];
+        assert_eq!((p99.response_ms, p99.lateness_share), (120.0, 0.0));
+        assert!((p99.upper_bound() - 20.0 / 120.0).abs() < 1e-9, "{p99:?}");
     }
 
     #[test]

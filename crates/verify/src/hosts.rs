@@ -34,8 +34,8 @@ use serde::{Deserialize, Serialize};
 use crate::policies::PolicySpan;
 use crate::verdict::statistics::Window;
 
-/// From this mean utilisation on a resource counts as saturated. At 0.9 the queue of a single server is ten times as
-/// long as at 0.5.
+/// A resource with this mean utilisation or more counts as saturated. At 0.9 the queue of a single server is ten times
+/// as long as at 0.5.
 pub const SATURATED: f64 = 0.9;
 /// A busiest core is reported separately if it exceeds the utilisation of all processors by this much.
 const BUSY_CORE_MARGIN: f64 = 0.1;
@@ -56,11 +56,11 @@ pub struct ServerSide {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The path from which its samples were read.
     pub path: String,
-    /// How its clock was aligned with that of the run.
+    /// How the clock of the machine was aligned with that of the run.
     pub clock: HostClock,
     /// The configured sampling interval.
     pub interval_ms: f64,
@@ -78,9 +78,9 @@ pub struct Host {
     /// Responses per second of the whole run, by window.
     #[serde(default)]
     pub completed_rate_per_s: Vec<f64>,
-    /// Its measurements.
+    /// The measurements.
     pub measures: Vec<Measure>,
-    /// For alternating policies: the busy processors under each.
+    /// For alternating policies: the number of busy processors under each policy.
     #[serde(default)]
     pub policies: Vec<PolicyWork>,
     /// The service demand of a response; `None` if it could not be determined, for the reason in `notes`.
@@ -123,7 +123,7 @@ pub fn work_by_policy(
     names.iter().enumerate().filter_map(under).collect()
 }
 
-/// The ends of these parts, as windows of a counter history.
+/// The ends of these parts, which become the windows of a counter history.
 pub fn span_edges(spans: &[PolicySpan]) -> Vec<i64> {
     spans.iter().flat_map(|span| [span.start_ns as i64, span.end_ns as i64]).collect()
 }
@@ -147,7 +147,7 @@ offered_base::named! {
     pub enum ClockSource {
         /// The offset was measured before or after the run.
         Measured = "measured",
-        /// It is the same clock as that of the generator.
+        /// The machine and the generator have the same clock.
         SameClock = "same_clock",
         /// The offset was not measured; both clocks are assumed to be right.
         #[default]
@@ -162,7 +162,7 @@ pub struct SampleInfo {
     pub name: String,
     /// The path from which the samples were read.
     pub path: String,
-    /// How its clock was aligned with that of the run.
+    /// How the clock of the machine was aligned with that of the run.
     pub clock: HostClock,
     /// The sampling interval, in nanoseconds.
     pub interval_ns: u64,
@@ -213,8 +213,8 @@ pub struct ResponseCounts {
     pub mean_service_s: f64,
     /// The labels.
     pub labels: Vec<String>,
-    /// By label and window: the number of responses in service in it; a response counts in each window by the fraction
-    /// of its service time there.
+    /// By label and window: the number of responses in service. A response counts in each window with the fraction of
+    /// its service time in that window.
     pub served_by_label: Vec<Vec<f64>>,
     /// By label and window: the number of responses that completed in it.
     pub completed_by_label: Vec<Vec<u64>>,
@@ -371,7 +371,7 @@ impl Host {
         self.measures.iter().find(|measure| measure.resource == resource)
     }
 
-    /// The mean of this resource over the judged time, of the first if there are several.
+    /// The mean of this resource over the analysed time; of the first resource if there are several.
     pub fn mean(&self, resource: Resource) -> Option<f64> {
         self.measure(resource)?.mean
     }
@@ -386,7 +386,7 @@ impl Host {
         self.averages().iter().any(Option::is_some)
     }
 
-    /// The columns of a table of machines, as means over the judged time: all processors, the busiest core, runnable
+    /// The columns of a table of machines, as means over the analysed time: all processors, the busiest core, runnable
     /// processes, the disk, megabytes received and sent per second over all interfaces except loopback, memory.
     pub fn averages(&self) -> [Option<f64>; 7] {
         let megabytes = |resource| {
@@ -404,7 +404,7 @@ impl Host {
         ]
     }
 
-    /// How it was observed, and how its clock was aligned.
+    /// How the machine was observed, and how its clock was aligned.
     pub fn observation_text(&self) -> String {
         let Self { samples, interval_ms, observer_cpu_share, clock, .. } = self;
         let ms = |ms: f64| span(ms * 1e6);
@@ -456,7 +456,7 @@ impl ServerSide {
     }
 
     /// How load was divided among the machines: the share of each in the busy processors and in the network traffic.
-    /// Empty if there is only one machine; a share is `None` if it is not known for all of them.
+    /// Empty if there is only one machine; a share is `None` if it is not known for all machines.
     pub fn processor_shares(&self) -> Vec<(&Host, [Option<f64>; 2])> {
         let machines: Vec<&Host> = self.machines().collect();
         if machines.len() < 2 {
@@ -509,13 +509,13 @@ fn saturation_text(hosts: &[Host]) -> String {
         some.iter().map(|(what, mean)| format!("{what} at {mean:.2}")).collect::<Vec<_>>().join(", ")
     };
     match (saturated, all.get(saturated)) {
-        (0, None) => "nothing was observed in the judged time".to_owned(),
+        (0, None) => "nothing was observed in the analysed time".to_owned(),
         (0, Some(first)) => {
             format!("no observed resource was saturated; the busiest: {}", listed(std::slice::from_ref(first)))
         }
         (_, None) => format!("saturated: {}", listed(&all)),
         (n, Some((_, next))) => {
-            format!("saturated: {}; everything else at {next:.2} or below", listed(&all[..n]))
+            format!("saturated: {}; all others at {next:.2} or below", listed(&all[..n]))
         }
     }
 }

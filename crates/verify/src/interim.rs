@@ -1,8 +1,8 @@
-//! The interim verdict: what running sums show while a run is in progress.
+//! The interim verdict, from running sums while a run is in progress.
 //!
 //! It includes only those checks of [`verify`](crate::verify) that need no sample: the CoV of the gaps (with
-//! Greenwood's test), the CoV against the schedule, the rate, lateness, and unsent requests. A failure is final unless
-//! later requests correct it. A run that passes here may still fail a check that needs all events.
+//! Greenwood's test), the CoV against the schedule, the rate, lateness, and unsent requests. Later requests can still
+//! correct a failure. A run that passes here may still fail a check that needs all events.
 
 use offered_base::time::span;
 use offered_stats::Interval;
@@ -12,7 +12,8 @@ use crate::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
 use crate::finding::{EffectSize, Strictness, check_limit};
 use crate::generator_error::PercentileError;
-use crate::judge::{CONSTANT_GAPS_COV, MAX_UNSENT_SHARE, check_interval};
+use crate::judge::{CONSTANT_GAPS_COV, check_interval};
+use crate::not_sent::MAX_UNSENT_SHARE;
 use crate::pattern::CONSTANT_COV;
 use crate::poisson::COV_SHARE;
 use crate::reason::error_text;
@@ -21,20 +22,21 @@ use crate::verdict::{Check, CheckResult, Finding, Pattern, Validity};
 /// With a larger share of requests in flight, the completed requests are not representative.
 const MAX_IN_FLIGHT_SHARE: f64 = 0.01;
 
-/// Running sums of the requests in the measured time so far.
+/// Running sums of the requests in the analysed time so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InterimStats {
     /// Number of gaps between sent requests (in a partly-open system: between the first requests of sessions).
     pub gaps: usize,
-    /// The CoV of those gaps.
+    /// The CoV of the gaps.
     pub measured_cov: Option<f64>,
-    /// The CoV of the gaps between their scheduled times.
+    /// The CoV of the gaps between the scheduled times of these requests.
     pub scheduled_cov: Option<f64>,
     /// Sent rate over target rate; `None` without a target rate.
     pub rate_ratio: Option<f64>,
     /// Scheduled rate over target rate; `None` without a target rate.
     pub scheduled_rate_ratio: Option<f64>,
-    /// Whether the schedule is that of the workload by construction: what it deviates from theory by itself is then no defect.
+    /// Whether the schedule is that of the workload by construction. Then a difference between schedule and theory is
+    /// not a defect.
     pub is_own_schedule: bool,
     /// The 99th percentile of lateness, in microseconds.
     pub lateness_p99_us: Option<f64>,
@@ -44,7 +46,7 @@ pub struct InterimStats {
     pub sent: u64,
     /// Number of requests not sent.
     pub unsent: u64,
-    /// Number of requests in flight; they are not in the other sums yet.
+    /// Number of requests in flight, which the other sums do not include yet.
     pub in_flight: u64,
 }
 
@@ -59,7 +61,7 @@ pub struct InterimVerdict {
     pub reason: String,
 }
 
-/// The verdict for these sums.
+/// The verdict so far, from these sums.
 pub fn interim_verdict(stats: &InterimStats, criteria: &Criteria) -> InterimVerdict {
     let criteria = &*criteria.in_real_time();
     let requests = stats.sent + stats.unsent;
@@ -72,7 +74,7 @@ pub fn interim_verdict(stats: &InterimStats, criteria: &Criteria) -> InterimVerd
         return verdict(pattern(stats, criteria), Validity::Invalid, reason);
     }
     if stats.gaps < Pattern::FEWEST_GAPS {
-        let reason = format!("{requests} requests are too few to recognise a pattern");
+        let reason = format!("{requests} requests are too few to check the pattern of arrivals");
         return verdict(Pattern::TooFewRequests, Validity::NotChecked, reason);
     }
     if stats.in_flight as f64 > MAX_IN_FLIGHT_SHARE * requests as f64 {
@@ -113,7 +115,7 @@ fn unsent_reason(stats: &InterimStats) -> Option<String> {
 /// A deviation of the arrivals from the specification.
 struct Defect {
     reason: String,
-    /// Whether the scheduled times are as specified, so that only the sending deviates.
+    /// Whether the scheduled times are as specified; then only the sending deviates.
     caused_by_sending: bool,
 }
 
@@ -285,6 +287,7 @@ mod tests {
             lateness_share: waiting,
             bunching_share: None,
             reading_share: None,
+            writing_share: None,
         };
         let lateness =
             |waiting| InterimStats { lateness_p99_us: Some(25_000.0), worst_percentile: Some(worst(waiting)), ..WELL };

@@ -1,4 +1,4 @@
-//! Judging: are the arrivals as specified, and did the generator follow its schedule?
+//! Decides whether a run is valid: whether the arrivals are as specified, and whether the generator followed its schedule.
 
 use offered_distributions::Distribution;
 use offered_distributions::superposition::{self, Cycle};
@@ -11,16 +11,15 @@ use crate::criteria::Criteria;
 use crate::expected_arrivals::{ExpectedArrivals, MIN_MIXING_SCV};
 use crate::finding::{EffectSize, Strictness, check_limit};
 use crate::generator_error::GeneratorError;
+use crate::not_sent::MAX_UNSENT_SHARE;
 use crate::scope::Scope;
 use crate::stream::Stream;
 use crate::threshold_sensitivity::ThresholdSensitivity;
 use crate::verdict::warning_kind::SATURATED;
-use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, ReadingLateness, Validity, WarningKind};
+use crate::verdict::{Check, CheckResult, Finding, Lateness, Queue, ReadingLateness, Validity};
 
 /// The largest CoV of gaps, jitter included, that counts as constant.
 pub(crate) const CONSTANT_GAPS_COV: f64 = 0.1;
-/// The largest share of requests that may stay unsent.
-pub(crate) const MAX_UNSENT_SHARE: f64 = 0.01;
 /// If nothing was scheduled in a larger last share of the run, the run may have been stopped.
 const MAX_EMPTY_SHARE: f64 = 0.02;
 /// Theory describes the dispersion of counts only in windows of at least this number of user cycles.
@@ -163,9 +162,10 @@ const CONSTANT_RESPONSE_COV: f64 = 0.1;
 
 /// The CoV of the gaps between the requests of closed users, whose cycle is a think time plus a response time, and whether it is known.
 ///
-/// Even a response time that is short beside the mean think time matters if some think times are shorter. For a constant response time R the
-/// formula of [`superposition::cov`] has a closed extension: with z = E\[Z\], m = z + R and G the tail of the residual think time, that of the
-/// cycle is (m - t) / m up to R, and then z/m G(t - R). For a response time that varies, the CoV is known only where R hardly changes it.
+/// Even a response time that is short relative to the mean think time matters if some think times are shorter. For a
+/// constant response time R the formula of [`superposition::cov`] can be extended in closed form: with z = E\[Z\], m =
+/// z + R and G the tail of the residual think time, the tail of the residual cycle is (m - t) / m up to R, and then z/m
+/// G(t - R). For a response time that varies, the CoV is known only if R hardly changes it.
 fn closed_cov(responses: &ResponseSums, think: &Distribution, users: u64, tolerance: f64) -> (f64, bool) {
     let Ok(thinking) = superposition::cov(think, users) else { return (1.0, false) };
     let ResponseSums { n, sum_s: sum, sum_of_squares: squares, .. } = *responses;
@@ -191,8 +191,8 @@ fn cycle(responses: &ResponseSums, think: &Distribution) -> Cycle {
     Cycle { mean: thinking.mean + mean, variance: thinking.variance + variance, ..thinking }
 }
 
-/// In how many rounds the users send in the same order. Each round moves a user by one standard deviation of its cycle,
-/// and its neighbour is E\[X\]/N away. With constant think times the same round repeats for ever.
+/// The number of rounds in which the users send in the same order. Each round moves a user by one standard deviation of
+/// its cycle, and its neighbour is E\[X\]/N away. With constant think times the same order repeats for ever.
 fn identical_rounds(cycle: &Cycle, users: u64, stream: &Stream) -> f64 {
     let rounds = (stream.gaps() as f64 / users as f64).max(1.0);
     let neighbour = cycle.mean / users as f64;
@@ -215,8 +215,8 @@ fn check_ratio(check: Check, ratio: f64, error: f64, scope: Scope, criteria: &Cr
     check_interval(check, ratio, Some(interval), 1.0, criteria.cov_tolerance + chance_allowance(scope, half))
 }
 
-/// An allowance, added to a tolerance, for an unusual schedule. A run of `offered` is compared with the 99.9th
-/// percentile, the file of another tool with the 97.5th; `half` is the half-width of the 95 % interval.
+/// An allowance for an unusual schedule, which is added to a tolerance. For a run of `offered` it is the 99.9th
+/// percentile of the deviation, for the file of another tool the 97.5th; `half` is the half-width of the 95 % interval.
 fn chance_allowance(scope: Scope, half: f64) -> f64 {
     if scope.recording.intent_known { (3.29 / 1.96 - 1.0) * half } else { 0.0 }
 }
@@ -317,14 +317,6 @@ pub(crate) fn with_generator_error(
         }
         Validity::Valid if decided.affected > 0 || effect.needs_warning() => Validity::ValidWithWarnings,
         strict => strict,
-    }
-}
-
-/// The validity, given the clock uncertainty: if the order of requests is uncertain, a run is valid only with warnings.
-pub(crate) fn with_clock_uncertainty(judgement: Validity, unordered: Option<&WarningKind>) -> Validity {
-    match judgement {
-        Validity::Valid if unordered.is_some() => Validity::ValidWithWarnings,
-        judgement => judgement,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Verifies recordings: were requests sent as specified, and is the measurement good? The specification is usually a Poisson process
-//! (Principle B: the CoV of the gaps is near 1).
+//! Verifies recordings: whether requests were sent as specified, and whether the measurement is good. The specification
+//! is usually a Poisson process (Principle B: the CoV of the gaps is near 1).
 //!
 //! [`verify`] accepts any recording, of `offered` or of another tool, and returns a [`Verdict`]. It contains the four tables of the
 //! web-generator-toolkit, statistical tests, the arrival *pattern*, and the *validity* of the results.
@@ -8,7 +8,7 @@
 //! book/src/background/calibration.md.
 //!
 //! # Percentiles
-//! A percentile p of n values is the one of the nearest rank, ceil(p n); nothing is interpolated. See
+//! The percentile p of n values is the value of the nearest rank, ceil(p n); there is no interpolation. See
 //! [`offered_stats::summary::quantile_at`].
 //!
 //! # Example
@@ -57,12 +57,14 @@ mod judge;
 mod lateness;
 mod measured;
 mod merge;
+mod metric_error;
 mod metrics;
 mod not_sent;
 mod operational_time;
 mod own_schedule;
 mod pages;
 mod pattern;
+mod percent;
 mod poisson;
 pub mod policies;
 mod principle_b;
@@ -101,12 +103,14 @@ pub use incomplete::{Incomplete, IncompleteCause};
 pub use interim::{InterimStats, InterimVerdict, interim_verdict};
 pub use measured::{BatchedTimes, Measurements, check_outcomes};
 pub use merge::merge;
+pub use metric_error::MetricError;
 pub use metrics::{MetricStats, metric_values};
 pub use not_sent::{NotSent, NotSentReason};
 pub use own_schedule::OwnSchedule;
 pub use pages::{Object, ObjectJoiner, Pages, response as page_response};
 pub use principle_b::PrincipleB;
 pub use samples::{Sample, samples};
+pub use scheduling::{LatenessAction, PriorityAction};
 pub use scope::{Scope, SentRequest};
 pub use stability::{FlowCounts, SIGNIFICANT_GROWTH};
 pub use tables::{Tables, toolkit};
@@ -131,10 +135,10 @@ use scope::RunRange;
 
 /// Verifies a recording.
 ///
-/// Recordings are streamed; memory does not grow with their length. Up to a million events every number is exact. Beyond, counts,
-/// means, standard deviations, extremes and counts in windows remain exact; percentiles have a relative error of at most 0.001; and
-/// tests of single gaps use a random sample of a million, drawn with the seed of `criteria`. If a recording contains several runs,
-/// each run is judged, and the whole is only described.
+/// Recordings are streamed; memory does not grow with their length. Up to a million events every number is exact. With
+/// more events, counts, means, standard deviations, extremes and counts in windows remain exact; percentiles have a
+/// relative error of at most 0.001; and tests of single gaps use a random sample of a million, drawn with the seed of
+/// `criteria`. If a recording contains several runs, each run is judged; the verdict on the whole recording has figures, but no judgement.
 ///
 /// # Errors
 /// The recording cannot be read.
@@ -155,7 +159,7 @@ pub fn verify(recording: &Recording, criteria: &Criteria) -> io::Result<Verdict>
     let numbered = (1..).zip(&split.runs);
     let runs: Vec<Verdict> =
         numbered.map(|(number, run)| verdict_on_run(recording, run, &named(number))).collect::<io::Result<_>>()?;
-    let warnings = warnings::of_source(criteria, recording).into_iter().chain(split.warnings);
+    let warnings = warnings::of_source(criteria, recording, None).into_iter().chain(split.warnings);
     Ok(summary_of_runs(verdict, runs, warnings.map(Warning::from).collect()))
 }
 
@@ -180,16 +184,14 @@ fn summary_of_runs(mut whole: Verdict, runs: Vec<Verdict>, warnings: Vec<Warning
     }
 }
 
-/// Invalid if any run is, valid if all are. Runs with too few requests do not count.
+/// The combined validity: invalid if any run is invalid, valid if all are valid, with warnings if one has warnings.
+/// Runs with too few requests do not count.
 fn validity_of_runs(runs: &[Verdict]) -> Validity {
     let judged = || runs.iter().filter(|run| run.pattern != Pattern::TooFewRequests).map(|run| run.validity);
-    if judged().any(|validity| validity == Validity::Invalid) {
-        Validity::Invalid
-    } else if judged().next().is_some() && judged().all(|validity| validity == Validity::Valid) {
-        Validity::Valid
-    } else {
-        Validity::NotChecked
-    }
+    [Validity::Invalid, Validity::NotChecked, Validity::ValidWithWarnings, Validity::Valid]
+        .into_iter()
+        .find(|worst| judged().any(|validity| validity == *worst))
+        .unwrap_or(Validity::NotChecked)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Metrics of a run, with confidence intervals: for thresholds, and for curves through several runs.
 
+mod batched_times;
+mod delays;
 mod visits;
 
 use std::collections::HashMap;
@@ -10,27 +12,25 @@ use std::sync::{Arc, OnceLock};
 use offered_base::{Difference, Instant, Nanos};
 use offered_events::{Event, Outcome, Recording};
 use offered_schedule::{Flows, Scenarios};
-use offered_stats::groups::{Groups, SortedGroups};
-use offered_stats::percentile::{self, BatchedValues, PercentileInterval, SortedBatches};
+use offered_stats::requirements::IntervalRequirements;
 use offered_stats::steady_state::{Estimate, ratio};
-use offered_stats::values::Sorted;
-use offered_workload::threshold::{Metric, Quantity, Statistic};
+use offered_workload::threshold::{Metric, Quantity};
 use offered_workload::{Goodput, Group, failed_checks};
 
 use crate::pages::{self, Object};
 use crate::scenarios::MeasuredScenarios;
 use crate::token_metrics;
 use crate::verdict::{TimeStats, Verdict, Window};
+use batched_times::{BatchedTimesBuilder, PARTS, drop_uninformative_interval, time_or_never, without_interval};
 
-/// Number of equal parts of the measured time, which are the batches of the confidence intervals.
-const PARTS: usize = percentile::BATCHES;
+pub use batched_times::BatchedTimes;
 
-/// The requests of one run that are scheduled in the measured time [`from`, `to`).
+/// The requests of one run that are scheduled in the analysed time [`from`, `to`).
 #[derive(Clone)]
 pub struct Measurements<'a> {
     recording: &'a Recording,
     gaps: &'a [TimeStats],
-    /// The names of the requests that load objects, as far as they are known.
+    /// The known names of requests that load objects.
     pages: Vec<String>,
     /// The names of the checks of requests, by the names of the requests.
     checks: HashMap<String, Vec<String>>,
@@ -42,7 +42,7 @@ pub struct Measurements<'a> {
     to: Instant,
     /// Whether the recording is only one worker's share of a run.
     is_share: bool,
-    /// The scenarios of the run, as far as they are known.
+    /// The known scenarios of the run.
     scenarios: Option<MeasuredScenarios<'a>>,
     /// The flows of the run, if it has any.
     flows: Option<&'a Arc<Flows>>,
@@ -50,6 +50,16 @@ pub struct Measurements<'a> {
     groups: &'a [Group],
     /// Only the requests of this step of the flows; `None`: all.
     step: Option<usize>,
+    /// The numbers of responses that intervals need.
+    requirements: IntervalRequirements,
+}
+
+/// What the label of a metric selects.
+pub(crate) enum Selection<'a> {
+    /// The requests with this label.
+    Request(u16),
+    /// All requests of these measurements: those of a step or of a scenario.
+    All(Box<Measurements<'a>>),
 }
 
 impl<'a> Measurements<'a> {
@@ -78,7 +88,14 @@ impl<'a> Measurements<'a> {
             flows: None,
             groups: &[],
             step: None,
+            requirements: IntervalRequirements::default(),
         }
+    }
+
+    /// Sets the numbers of responses that the intervals of a simulated system need.
+    #[must_use]
+    pub fn with_requirements(self, requirements: IntervalRequirements) -> Self {
+        Self { requirements, ..self }
     }
 
     /// Adds the flows and groups of the run, so that a metric may be that of a step, of the visits of a flow, or of a group.
@@ -104,8 +121,8 @@ impl<'a> Measurements<'a> {
         Self { scenarios: scenarios.map(measured), ..self }
     }
 
-    /// The same metric of the scenario with this name; `None` if there is none.
-    fn of_scenario(&self, name: &str, metric: &Metric) -> io::Result<Option<Estimate>> {
+    /// The measurements of the scenario with this name; `None` if there is none.
+    fn of_scenario(&self, name: &str) -> io::Result<Option<Measurements<'_>>> {
         let Some(measured) = &self.scenarios else { return Ok(None) };
         let all = measured.scenarios.all();
         let Some(number) = all.iter().position(|scenario| scenario.name == name) else { return Ok(None) };
@@ -113,8 +130,19 @@ impl<'a> Measurements<'a> {
         let gaps = measured.verdicts.get(number).map_or(&[][..], |verdict| &verdict.gaps);
         let from = self.from.earlier(scenario.start);
         let to = self.to.earlier(scenario.start).min(Instant::ZERO + scenario.duration).max(from);
-        let own = Measurements { recording, gaps, from, to, scenarios: None, ..self.clone() };
-        own.estimate(&Metric { label: None, ..metric.clone() })
+        Ok(Some(Measurements { recording, gaps, from, to, scenarios: None, ..self.clone() }))
+    }
+
+    /// The requests of the request, step or scenario with this name; `None` if there is none.
+    pub(crate) fn select(&self, name: &str) -> io::Result<Option<Selection<'_>>> {
+        if let Some(label) = self.recording.labels.iter().position(|label| label == name) {
+            return Ok(Some(Selection::Request(label as u16)));
+        }
+        let all = match self.step_of(name) {
+            Some(step) => Some(Measurements { step: Some(step), ..self.clone() }),
+            None => self.of_scenario(name)?,
+        };
+        Ok(all.map(|all| Selection::All(Box::new(all))))
     }
 
     /// Sets the names of the checks of requests, each with the name of its request.
@@ -146,12 +174,13 @@ impl<'a> Measurements<'a> {
         self.is_share
     }
 
-    /// The value of a metric with its 95 % confidence interval, in seconds, per second, or as a fraction; `None` if
+    /// The value of `metric` with its 95 % confidence interval, in seconds, per second, or as a fraction; `None` if
     /// nothing was measured.
     ///
-    /// Confidence intervals come from [`percentile::BATCHES`] parts of the time: of means by [`ratio`], of percentiles by
-    /// [`percentile::interval`]. The interval is infinite if the values are too few for the percentile, if the metric is a
-    /// maximum, or if it would include negative values although no value is negative. The interval of the CoV is that of the verdict.
+    /// Confidence intervals are computed from [`offered_stats::percentile::BATCHES`] parts of the time, those of means
+    /// by [`ratio`], those of percentiles by [`offered_stats::percentile::interval`]. The interval is infinite if the
+    /// values are too few for the percentile, if the metric is a maximum, or if it would include negative values
+    /// although no value is negative. The interval of the CoV is that of the verdict.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -160,13 +189,10 @@ impl<'a> Measurements<'a> {
         let label = match &metric.label {
             None => None,
             Some(_) if is_of_visits || matches!(metric.quantity, Quantity::ChecksFailed | Quantity::Metric(_)) => None,
-            Some(label) => match (self.recording.labels.iter().position(|name| name == label), self.step_of(label)) {
-                (Some(label), _) => Some(label as u16),
-                (None, Some(step)) => {
-                    let of_step = Metric { label: None, ..metric.clone() };
-                    return Measurements { step: Some(step), ..self.clone() }.estimate(&of_step);
-                }
-                (None, None) => return self.of_scenario(label, metric),
+            Some(name) => match self.select(name)? {
+                Some(Selection::Request(label)) => Some(label),
+                Some(Selection::All(all)) => return all.estimate(&Metric { label: None, ..metric.clone() }),
+                None => return Ok(None),
             },
         };
         Ok(match metric.quantity {
@@ -268,7 +294,7 @@ impl<'a> Measurements<'a> {
         })
     }
 
-    /// The fraction of checks that failed, of the checks of this name or of all.
+    /// The fraction of failed checks, among the checks with this name or all checks.
     fn failed_checks(&self, name: Option<&str>) -> io::Result<Option<Estimate>> {
         let mut failed = FailureRate::default();
         self.recording.events.each(|event| {
@@ -279,15 +305,6 @@ impl<'a> Measurements<'a> {
             }
         })?;
         Ok(failed.rate())
-    }
-
-    /// The statistic of the time that last bytes of responses waited to be read, in seconds, for the label of `metric`; `None` if it
-    /// was not measured.
-    pub(crate) fn reading_lateness(&self, metric: &Metric, statistic: Statistic) -> io::Result<Option<f64>> {
-        let position = |label: &String| self.recording.labels.iter().position(|name| name == label);
-        let label = metric.label.as_ref().and_then(position).map(|label| label as u16);
-        let times = self.times(|event| event.done_lateness.map(Difference::from), label)?;
-        Ok(times.estimate(statistic).map(|estimate| estimate.value))
     }
 
     /// Mean number of attempts of the requests that were sent.
@@ -305,13 +322,18 @@ impl<'a> Measurements<'a> {
     /// Passes every request of the label, or of all labels, to `see`.
     fn each(&self, label: Option<u16>, mut see: impl FnMut(&Event)) -> io::Result<()> {
         self.recording.events.each_response(|event| {
-            if label.is_none_or(|label| event.label == label) && self.is_of_step(event) {
+            if self.selects(event, label) {
                 see(event);
             }
         })
     }
 
-    /// Passes every page in the measured time, of the label or of all labels, to `see`, with the number of its part and
+    /// Whether the request has the label, if one is given, and is of the selected step.
+    fn selects(&self, event: &Event, label: Option<u16>) -> bool {
+        label.is_none_or(|label| event.label == label) && self.is_of_step(event)
+    }
+
+    /// Passes every page in the analysed time, of the label or of all labels, to `see`, with the number of its part and
     /// its objects.
     fn each_page(&self, label: Option<u16>, mut see: impl FnMut(usize, &Event, &[Object])) -> io::Result<()> {
         let labels = pages::labels(self.recording, &self.pages)?;
@@ -323,7 +345,7 @@ impl<'a> Measurements<'a> {
         })
     }
 
-    /// Times of the requests in the measured time, by part; failed requests count as infinite.
+    /// Times of the requests in the analysed time, by part; failed requests count as infinite.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -335,7 +357,7 @@ impl<'a> Measurements<'a> {
         self.times(move |event| time_or_never(event.outcome, time(event)), label)
     }
 
-    /// Times of the successful requests in the measured time, by part.
+    /// Times of the successful requests in the analysed time, by part.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -347,21 +369,25 @@ impl<'a> Measurements<'a> {
         self.times(move |event| time(event).filter(|_| event.outcome == Outcome::Ok), label)
     }
 
-    /// The values of `time` for the requests in the measured time, by part.
+    /// The values of `time` for the requests in the analysed time, by part.
     ///
     /// # Errors
     /// The recording cannot be read.
     pub fn times(&self, time: impl Fn(&Event) -> Option<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
-        let mut times = BatchedTimesBuilder::default();
-        self.each(label, |event| {
-            if let Some(part) = self.part(event.intended) {
-                times.add(part, time(event));
+        let (mut times, mut all) = (BatchedTimesBuilder::default(), 0);
+        self.recording.events.each_response(|event| {
+            let Some(part) = self.part(event.intended) else { return };
+            let time = time(event);
+            // Requests of all names and steps wait in one queue.
+            all += u64::from(time.is_some());
+            if self.selects(event, label) {
+                times.add(part, time);
             }
         })?;
-        Ok(times.sorted())
+        Ok(times.sorted().with_requirements(self.requirements.clone(), all))
     }
 
-    /// Several values of each successful request in the measured time, by part.
+    /// Several values of each successful request in the analysed time, by part.
     fn all_times(&self, times: fn(&Event) -> Vec<Difference>, label: Option<u16>) -> io::Result<BatchedTimes> {
         let mut collected = BatchedTimesBuilder::default();
         self.each(label, |event| {
@@ -374,7 +400,7 @@ impl<'a> Measurements<'a> {
         Ok(collected.sorted())
     }
 
-    /// The sum of the counts per second of the measured time; `count` has the instant of each.
+    /// The sum of the counts per second of the analysed time; `count` has the instant of each.
     fn rate(
         &self,
         label: Option<u16>,
@@ -389,7 +415,7 @@ impl<'a> Measurements<'a> {
         Ok(if_finite(drop_uninformative_interval(ratio(&pairs))))
     }
 
-    /// The number of the part that contains `at`; `None` outside of the measured time.
+    /// The number of the part that contains `at`; `None` outside of the analysed time.
     fn part(&self, at: Instant) -> Option<usize> {
         let span = u128::from(self.from.until(self.to).0);
         (self.from..self.to).contains(&at).then(|| (u128::from(self.from.until(at).0) * PARTS as u128 / span) as usize)
@@ -405,7 +431,7 @@ impl<'a> Measurements<'a> {
     }
 }
 
-/// The outcomes of the checks of a response, of those of this name or of all; none without a response.
+/// The outcomes of the checks of a response, of those with this name or of all; empty without a response.
 pub fn check_outcomes<'a>(
     event: &'a Event,
     names: &'a [String],
@@ -418,45 +444,6 @@ pub fn check_outcomes<'a>(
     let checked = names.iter().enumerate().filter(|_| event.outcome.is_response());
     let checked = checked.filter(move |(_, check)| name.is_none_or(|name| name == *check));
     checked.map(move |(index, _)| if failed.contains(&index) { Outcome::CheckFailed } else { Outcome::Ok })
-}
-
-/// Stands for the infinite time of a failed request.
-const NEVER: Difference = Difference(i64::MAX);
-
-/// The time of a request with this outcome: `time` if it succeeded, [`NEVER`] if it failed.
-fn time_or_never(outcome: Outcome, time: Option<Difference>) -> Option<Difference> {
-    match outcome {
-        Outcome::Ok => time,
-        // A request that was cut off by the end of the run might have succeeded.
-        Outcome::Cut => None,
-        _ => Some(NEVER),
-    }
-}
-
-/// Collects times by part.
-struct BatchedTimesBuilder {
-    finite: Groups<i64>,
-    infinite: [u64; PARTS],
-}
-
-impl Default for BatchedTimesBuilder {
-    fn default() -> Self {
-        Self { finite: Groups::default(), infinite: [0; PARTS] }
-    }
-}
-
-impl BatchedTimesBuilder {
-    fn add(&mut self, part: usize, time: Option<Difference>) {
-        match time {
-            Some(NEVER) => self.infinite[part] += 1,
-            Some(time) => self.finite.add(part, time.0),
-            None => {}
-        }
-    }
-
-    fn sorted(self) -> BatchedTimes {
-        BatchedTimes { finite: self.finite.sorted(), infinite: self.infinite }
-    }
 }
 
 /// The number of failed requests and of all requests, by part.
@@ -486,115 +473,6 @@ impl FailureRate {
     }
 }
 
-/// Times in nanoseconds, by part of the measured time. [`BatchedTimes::estimate`] pools the parts for the value and
-/// compares them for the confidence interval.
-#[derive(Clone, Debug)]
-pub struct BatchedTimes {
-    finite: SortedGroups<i64>,
-    /// Number of failed requests, by part.
-    infinite: [u64; PARTS],
-}
-
-impl BatchedTimes {
-    /// Number of times, failed requests included.
-    pub fn len(&self) -> u64 {
-        self.finite().len() + self.infinite.iter().sum::<u64>()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The times of the requests that did not fail, ascending.
-    pub fn finite(&self) -> &Sorted<i64> {
-        self.finite.all()
-    }
-
-    /// The statistic in seconds with its 95 % confidence interval; `None` without a single value.
-    ///
-    /// Failed requests count as infinite in percentiles. Mean and maximum are those of the other requests.
-    pub fn estimate(&self, statistic: Statistic) -> Option<Estimate> {
-        if self.is_empty() {
-            return None;
-        }
-        let Some(largest) = self.finite().max() else { return Some(without_interval(f64::INFINITY)) };
-        let parts = || (0..PARTS).map(|part| (self.finite.group(part), self.infinite[part]));
-        Some(match statistic {
-            Statistic::Mean => {
-                let moments = |came: Option<&Sorted<i64>>| came.map(Sorted::moments).unwrap_or_default();
-                let sums = parts().map(|(came, _)| moments(came)).map(|of| (of.sum as f64 / 1e9, of.n as f64));
-                let mean = ratio(&sums.collect::<Vec<_>>());
-                if self.finite().min().is_some_and(|least| least < 0) {
-                    mean
-                } else {
-                    drop_uninformative_interval(mean)
-                }
-            }
-            Statistic::Max => without_interval(largest as f64 / 1e9),
-            Statistic::Percentile(percent) => match self.interval(percent) {
-                (value, PercentileInterval::Known(low, high)) if high.is_finite() => {
-                    Estimate { value: value / 1e9, low: low / 1e9, high: high / 1e9 }
-                }
-                (value, _) => without_interval(value / 1e9),
-            },
-        })
-    }
-
-    /// The approximate number of times from which a percentile has an interval; `None` if it has one, or without a single
-    /// value.
-    pub fn times_needed(&self, percent: f64) -> Option<u64> {
-        match (!self.is_empty()).then(|| self.interval(percent))? {
-            (_, PercentileInterval::NeedsLongerSample(times)) => Some((times * self.len() as f64).ceil() as u64),
-            _ => None,
-        }
-    }
-
-    /// A percentile and its interval in nanoseconds.
-    fn interval(&self, percent: f64) -> (f64, PercentileInterval) {
-        let (batched, p) = (SortedBatches { finite: &self.finite, infinite: &self.infinite }, percent / 100.0);
-        (batched.quantile(p), percentile::interval(&batched, p))
-    }
-}
-
-/// An estimate with an unknown (infinite) interval.
-fn without_interval(value: f64) -> Estimate {
-    Estimate { value, low: f64::NEG_INFINITY, high: f64::INFINITY }
-}
-
-/// Replaces the interval of a metric without negative values by an infinite one if it includes negative values: the parts are then so
-/// correlated that they count as hardly more than one.
-fn drop_uninformative_interval(estimate: Estimate) -> Estimate {
-    if estimate.low < 0.0 { without_interval(estimate.value) } else { estimate }
-}
-
 fn if_finite(estimate: Estimate) -> Option<Estimate> {
     estimate.value.is_finite().then_some(estimate)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals_below_zero_become_infinite() {
-        let of = |low, high| drop_uninformative_interval(Estimate { value: 962.0, low, high });
-        assert_eq!(of(950.0, 980.0).high, 980.0);
-        // A measured throughput of 962.2/s had this interval.
-        assert_eq!((of(-8658.0, 6824.0).value, of(-8658.0, 6824.0).half_width()), (962.0, f64::INFINITY));
-    }
-
-    #[test]
-    fn the_mean_of_values_of_both_signs_has_an_interval() {
-        let mean = |shift: i64| {
-            let mut values = BatchedTimesBuilder::default();
-            for i in 0..600 {
-                values.add(i % PARTS, Some(Difference((i as i64 * 7919 % 600 - shift) * 1_000_000_000)));
-            }
-            values.sorted().estimate(Statistic::Mean).unwrap()
-        };
-        let around_zero = mean(300);
-        assert!(around_zero.low < 0.0 && around_zero.high > 0.0 && around_zero.half_width() < 50.0, "{around_zero:?}");
-        assert!(mean(0).low > 200.0, "{:?}", mean(0));
-    }
 }

@@ -9,8 +9,8 @@ use offered_events::{Event, Note, Recording};
 /// Merges all requests of `parts`, each given with its name, as if one generator had sent them.
 ///
 /// Percentiles and patterns are then computed from all requests, never averaged. Sessions and workers of different
-/// parts stay different; sessions of a run with this number of `scenarios`, otherwise 1, stay in their scenario. Each part keeps its own clock;
-/// the files do not show whether the clocks agree, so the merged recording has a note about it.
+/// parts stay different. `scenarios` is the number of scenarios, or 1; sessions stay in their scenario. Each part keeps
+/// its own clock; the files do not show whether the clocks agree, so the merged recording has a note about it.
 ///
 /// # Errors
 /// A recording cannot be read.

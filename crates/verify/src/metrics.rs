@@ -11,23 +11,23 @@ use serde::{Deserialize, Serialize};
 pub struct MetricStats {
     /// The name of the metric.
     pub metric: String,
-    /// Number of responses that have it.
+    /// Number of responses that have the metric.
     pub n: u64,
-    /// Number of evaluated responses that lack it.
+    /// Number of evaluated responses without this metric.
     pub missing: u64,
-    /// The mean; `None` without a value, like the others.
+    /// The mean value; `None` without a value.
     pub mean: Option<f64>,
-    /// The minimum.
+    /// The minimum value.
     pub min: Option<f64>,
-    /// The median.
+    /// The median value.
     pub p50: Option<f64>,
-    /// The 90th percentile.
+    /// The 90th percentile of the values.
     pub p90: Option<f64>,
-    /// The 95th percentile.
+    /// The 95th percentile of the values.
     pub p95: Option<f64>,
-    /// The 99th percentile.
+    /// The 99th percentile of the values.
     pub p99: Option<f64>,
-    /// The maximum.
+    /// The maximum value.
     pub max: Option<f64>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn millionths(value: f64) -> i64 {
     ((value * SCALE).round() as i64).min(i64::MAX - 1)
 }
 
-/// The values of the metrics of the response to a request, by name; `names` has those of each request.
+/// The values of the metrics of the response to a request, by name; `names` has the names for each request.
 pub fn metric_values<'a>(
     event: &'a Event,
     request: &str,

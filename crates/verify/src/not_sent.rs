@@ -1,13 +1,18 @@
-//! Requests that were not sent: how many, why, when, and by which worker.
+//! Requests that were not sent: their number, reasons, times and workers.
 //!
-//! The reason of each request is recorded. What it means for the generator follows from its context: a worker that sent on time until it sent
-//! nothing any more stood still, and a worker that fell behind was too slow.
+//! The reason of each request is recorded. The context shows the state of the generator: a worker that sent on time and
+//! then nothing stood still; a worker whose lateness grew was too slow.
 
 pub(crate) mod groups;
 
 use offered_base::count;
 use offered_events::Reason;
 use serde::{Deserialize, Serialize};
+
+use crate::percent::{percent, plain_percent};
+
+/// The largest share of requests that may stay unsent.
+pub(crate) const MAX_UNSENT_SHARE: f64 = 0.01;
 
 offered_base::named! {
     /// Why requests were not sent.
@@ -17,11 +22,11 @@ offered_base::named! {
         InFlightLimit = "in_flight_limit",
         /// All connections, or all their streams, were busy.
         ConnectionsLimit = "connections_limit",
-        /// They were late, and the workload skips late requests.
+        /// The requests were late, and the workload skips late requests.
         Late = "late",
         /// The run was over before they could be sent.
         RunOver = "run_over",
-        /// Their worker was lost.
+        /// The worker was lost.
         WorkerLost = "worker_lost",
         /// Any other reason.
         Other = "other",
@@ -47,30 +52,38 @@ impl NotSentReason {
 pub struct NotSent {
     /// The worker; `None` for a run of one worker.
     pub worker: Option<String>,
-    /// Why they were not sent.
+    /// Why the requests were not sent.
     pub reason: NotSentReason,
-    /// Number of these requests.
+    /// Number of requests that were not sent.
     pub requests: u64,
-    /// The scheduled time of the first of them, from the start of the run.
+    /// The scheduled time of the first request that was not sent, from the start of the run.
     pub first_s: f64,
-    /// The scheduled time of the last of them.
+    /// The scheduled time of the last request that was not sent.
     pub last_s: f64,
-    /// Whether the worker stood still: it sent on time until the first of them, and nothing between the first and the last.
+    /// Whether the worker stood still: it sent on time until the first of these requests, and nothing between the first
+    /// and the last.
     pub stood_still: bool,
 }
 
-/// What happened to these requests, the largest groups first; `None` if there are none.
-pub(crate) fn text(groups: &[NotSent]) -> Option<String> {
+/// What happened to these requests, the largest groups first, and the share of the `unsent` in all `requests` with its
+/// limit: `1,362 requests were not sent, ... (22 % of 6,259 requests; limit 1 %)`.
+pub(crate) fn text(groups: &[NotSent], unsent: u64, requests: u64) -> String {
     /// Number of groups that are described.
     const SHOWN: usize = 3;
+    let share = format!("{} of {} requests", percent(unsent as f64 / requests as f64), count(requests));
+    let limit = plain_percent(MAX_UNSENT_SHARE);
+    if groups.is_empty() {
+        return format!("{} requests were not sent ({share}; limit {limit})", count(unsent));
+    }
     let shown: Vec<String> = groups.iter().take(SHOWN).map(NotSent::text).collect();
     let rest: u64 = groups.iter().skip(SHOWN).map(|group| group.requests).sum();
     let rest = if rest > 0 { format!("; and {} more", count(rest)) } else { String::new() };
-    (!shown.is_empty()).then(|| shown.join("; ") + &rest)
+    format!("{}{rest} ({share}; limit {limit})", shown.join("; "))
 }
 
 impl NotSent {
-    /// What happened, as far as the recording shows it: `worker 3/4 on b7 stood still from 10.2 s to 29.4 s: 1,063 requests were not sent`.
+    /// The event that the recording shows: `worker 3/4 on b7 stood still from 10.2 s to 29.4 s: 1,063 requests were not
+    /// sent`.
     pub fn text(&self) -> String {
         let Self { worker, reason, first_s, last_s, stood_still, .. } = self;
         let requests = count(self.requests);
@@ -84,29 +97,29 @@ impl NotSent {
             NotSentReason::InFlightLimit => "the limit of requests in flight was reached",
             NotSentReason::ConnectionsLimit => "the limit of connections was reached",
             NotSentReason::Late => "they were late, and the workload skips late requests",
-            NotSentReason::RunOver => "the run was over before they could be sent",
+            NotSentReason::RunOver => "the run ended before they could be sent",
             NotSentReason::WorkerLost => "the worker was lost",
             NotSentReason::Other => return format!("{requests} requests{of_worker} were not sent, scheduled {when}"),
         };
         format!("{requests} requests{of_worker} were not sent, scheduled {when}: {why}")
     }
 
-    /// How to avoid it.
+    /// The fix: how to avoid requests that are not sent, in the imperative.
     pub const fn fix(&self) -> &'static str {
         match self.reason {
             _ if self.stood_still => {
-                "run again; if it recurs, give the process its own CPUs, and see whether it was suspended"
+                "run again; if this recurs, give the process its own CPUs, and check whether it was suspended"
             }
             NotSentReason::InFlightLimit => {
-                "raise the limit of requests in flight, or lower the rate: these requests are missing from the load"
+                "find out whether the server became slow; if it did not, lower the rate, or raise the limit of requests in flight"
             }
             NotSentReason::ConnectionsLimit => {
-                "raise the limit of connections, or lower the rate: these requests are missing from the load"
+                "find out whether the server became slow; if it did not, lower the rate, or raise the limit of connections"
             }
             NotSentReason::Late => "reserve cores for the generator, or send late requests too (late = \"send\")",
             NotSentReason::RunOver => "lower the rate, add threads, or divide the load between machines",
             NotSentReason::WorkerLost => "find out why the worker ended, and run again",
-            NotSentReason::Other => "the failures of the run list the reasons",
+            NotSentReason::Other => "see the reasons in the list of failures",
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Operational time: the clock on which a rate that changes is constant.
 //!
-//! Arrivals of a changing rate are made in operational time, and mapped to real time by the inverse of the running total of the rate. The way
-//! back makes a Poisson process of a changing rate one of a constant rate (the time-rescaling theorem: Brown, Barbieri, Ventura, Kass and Frank
-//! 2002), so that gaps, counts and trends are tested as for a constant rate.
+//! Arrivals of a changing rate are generated in operational time, and mapped to real time by the inverse of the running
+//! total of the rate. The reverse mapping turns a Poisson process with a changing rate into one with a constant rate
+//! (the time-rescaling theorem: Brown, Barbieri, Ventura, Kass and Frank 2002), so that gaps, counts and trends are
+//! tested as for a constant rate.
 
 use offered_base::Instant;
 use offered_schedule::arrivals::Profile;
@@ -11,11 +12,11 @@ use crate::criteria::Criteria;
 use crate::ends::Ends;
 use crate::scope::Scope;
 
-/// Maps instants of the judged time to operational time, in nanoseconds, so that the mean rate stays the same.
+/// Maps instants of the analysed time to operational time, in nanoseconds, so that the mean rate stays the same.
 #[derive(Clone)]
 pub(crate) struct OperationalClock {
     rate: Profile,
-    /// The judged time, in nanoseconds.
+    /// The analysed time, in nanoseconds.
     start: f64,
     /// Arrivals expected before `start`.
     before: f64,
@@ -49,7 +50,7 @@ impl OperationalClock {
 #[derive(Clone)]
 pub(crate) struct StreamClock {
     operational: Option<OperationalClock>,
-    /// The latest time so far; rounding must not turn order around.
+    /// The latest time so far, because rounding must not change the order.
     latest: u64,
 }
 

@@ -1,9 +1,9 @@
 //! The schedule of a run of `offered`, recomputed from its workload and seed.
 //!
 //! Such a schedule is as specified by construction. It may still fail a test: by chance, because a heavy tail makes its mean uncertain, because
-//! think times longer than the run are cut off, or because theory has no exact formula. That says nothing about the run, so a check that fails
-//! for the scheduled times as well does not make it invalid. Lateness, unsent requests and all other differences from the schedule
-//! still do.
+//! think times longer than the run are cut off, or because theory has no exact formula. This is no defect of the run,
+//! so a check that also fails for the scheduled times does not make the run invalid. Lateness, unsent requests and all
+//! other differences from the schedule still do.
 
 mod recorded;
 
@@ -23,7 +23,7 @@ impl OwnSchedule {
         Self { workload: workload.clone(), share }
     }
 
-    /// Its share of the run.
+    /// The share of the run.
     pub(crate) fn share(&self) -> Share {
         self.share
     }

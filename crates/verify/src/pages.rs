@@ -10,7 +10,7 @@ use offered_events::{Event, Outcome, Recording};
 use offered_stats::values::Values;
 use serde::{Deserialize, Serialize};
 
-/// The pages of a run that were scheduled in the measured time. A page is complete when its last object is.
+/// The pages of a run that were scheduled in the analysed time. A page is complete when its last object is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pages {
@@ -18,24 +18,24 @@ pub struct Pages {
     pub pages: u64,
     /// Number of pages that failed, for example because of an object.
     pub failed: u64,
-    /// Pages per second of the measured time.
+    /// Pages per second of the analysed time.
     pub pages_per_s: f64,
-    /// Number of objects that were requested, whatever their outcomes; the pages themselves do not count.
+    /// Number of requests for objects, successful or not; the requests for the pages do not count.
     pub objects: u64,
     /// Number of objects that failed.
     pub objects_failed: u64,
-    /// Objects per second of the measured time.
+    /// Objects per second of the analysed time.
     pub objects_per_s: f64,
     /// The mean response time of a page: from its scheduled time until its last object completed or failed, in
     /// milliseconds.
     pub response_mean_ms: f64,
-    /// The median, in milliseconds.
+    /// The median response time of the pages, in milliseconds.
     pub response_p50_ms: f64,
-    /// The 95th percentile, in milliseconds.
+    /// The 95th percentile of the response time of the pages, in milliseconds.
     pub response_p95_ms: f64,
-    /// The 99th percentile, in milliseconds.
+    /// The 99th percentile of the response time of the pages, in milliseconds.
     pub response_p99_ms: f64,
-    /// The maximum, in milliseconds.
+    /// The maximum response time of the pages, in milliseconds.
     pub response_max_ms: f64,
     /// Bytes received for objects.
     pub bytes_in: u64,
@@ -46,9 +46,9 @@ pub struct Pages {
 /// An object of a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Object {
-    /// Its outcome.
+    /// The outcome of the request for the object.
     pub outcome: Outcome,
-    /// Its service time (done - sent).
+    /// The service time of the object (done - sent).
     pub service: Option<Difference>,
     done: Option<Instant>,
     bytes: [u64; 2],
@@ -61,7 +61,7 @@ impl From<&Event> for Object {
     }
 }
 
-/// Joins objects to their pages: it keeps the objects until their request arrives.
+/// Joins objects to their pages. It stores the objects until the event of their request arrives.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectJoiner {
     waiting: HashMap<(u64, u32), Vec<Object>>,
@@ -125,7 +125,8 @@ pub(crate) fn each(recording: &Recording, labels: &[bool], mut see: impl FnMut(&
 
 impl Pages {
     /// The pages among the requests scheduled in `judged`, relative to the start of the run; `None` if no request
-    /// loaded an object. `names` are the requests known to load objects; others count if one of their requests did.
+    /// loaded an object. `names` are the requests known to load objects; other requests count if they loaded an object
+    /// at least once.
     ///
     /// # Errors
     /// The recording cannot be read.

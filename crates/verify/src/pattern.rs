@@ -64,7 +64,8 @@ pub(crate) fn classify(stream: &Stream, findings: &[Finding], criteria: &Criteri
     plain(pattern, reason)
 }
 
-/// How the requests differ from a Poisson process, by the first failed finding in this order: gaps, trend, counts, order of the gaps.
+/// The difference of the requests from a Poisson process, by the first failed finding in this order: gaps, trend,
+/// counts, order of the gaps.
 fn deviation(stream: &Stream, findings: &[Finding], criteria: &Criteria) -> (Pattern, String) {
     let failed = |check| {
         let finding = findings.iter().find(|finding| finding.check == check && finding.failed())?;
@@ -94,13 +95,17 @@ fn deviation(stream: &Stream, findings: &[Finding], criteria: &Criteria) -> (Pat
     {
         return (side(idc < 1.0), format!("the number of requests is {text}"));
     }
+    if let Some((dispersion, text)) = failed(Check::LowFrequencies)
+        .and_then(|(of, finding)| Some((of, windows::text_of_spectrum(finding, stream.length() as f64)?)))
+    {
+        return (side(dispersion < 1.0), format!("the number of requests is {text}"));
+    }
     if let Some((lag, finding)) = failed(Check::RepeatedPattern) {
         let period = span(lag * stream.mean_gap());
         let correlation = finding.statistic.unwrap_or(f64::NAN);
         let limit = 2.0 * criteria.cov_tolerance;
         let reason = format!(
-            "the pattern of gaps repeats every {lag:.0} requests ({period}): fixed timers (correlation {correlation:.2}, limit \
-             {limit:.2})"
+            "the pattern of gaps repeats every {lag:.0} requests ({period}): a sign of fixed timers (correlation {correlation:.2}, limit {limit:.2})"
         );
         return (Pattern::UnderDispersed, reason);
     }
@@ -122,11 +127,11 @@ fn too_few(stream: &Stream) -> String {
     match stream.requests() {
         0 => "no request was sent in the window".to_owned(),
         1 => "a single request has no gaps".to_owned(),
-        n if n <= Pattern::FEWEST_GAPS as u64 => format!("{n} requests are too few to recognise a pattern"),
+        n if n <= Pattern::FEWEST_GAPS as u64 => format!("{n} requests are too few to check the pattern of arrivals"),
         n => {
             let ticks = (stream.length() as f64 / stream.tick.max(1.0)).max(1.0);
             format!(
-                "{n} requests in {ticks:.0} ticks of {}: timestamps are too coarse to recognise a pattern",
+                "{n} requests in {ticks:.0} ticks of {}: timestamps are too coarse to check the pattern of arrivals",
                 span(stream.tick)
             )
         }

@@ -6,7 +6,7 @@
 
 use offered_stats::independence::{ljung_box, rank_autocorrelations, spearman_next};
 use offered_stats::trend::mann_kendall;
-use offered_stats::{cov, dispersion, exponential, periodicity};
+use offered_stats::{cov, dispersion, exponential, periodicity, spectrum};
 
 use crate::finding::{EffectSize, Strictness};
 use crate::stream::Stream;
@@ -56,7 +56,8 @@ fn gap_law(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     ]
 }
 
-/// Are the counts in windows of three mean gaps Poisson distributed?
+/// Tests whether the counts in windows of three mean gaps are Poisson distributed, and vary accordingly over long
+/// times.
 fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let (seen, launches) = &stream.window_counts;
     let test = dispersion::poisson_chi_square(seen, *launches);
@@ -65,7 +66,14 @@ fn counts(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let effect = test.map_or_else(EffectSize::default, |test| {
         EffectSize::of((test.statistic / windows).sqrt(), 0.0, 2.0 * strictness.tolerance)
     });
-    vec![strictness.finding(Check::PoissonCounts, test, 0.02, effect)]
+    let low = spectrum::low_frequencies(&stream.spectrum_counts);
+    let of_low = low.map_or_else(EffectSize::default, |low| {
+        EffectSize::of(low.dispersion, 1.0, 2.0 * strictness.tolerance).with_interval(low.interval)
+    });
+    vec![
+        strictness.finding(Check::PoissonCounts, test, 0.02, effect),
+        strictness.finding(Check::LowFrequencies, low.map(|low| low.test), 0.06, of_low),
+    ]
 }
 
 /// Are the gaps independent?
@@ -98,7 +106,7 @@ fn independence(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     ]
 }
 
-/// Does the rate have a trend? The effect is the change over the whole stream, as a share of the mean rate.
+/// Tests whether the rate has a trend. The effect is the change over the whole stream, as a share of the mean rate.
 fn steadiness(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
     let counts = &stream.blocks;
     let trend = mann_kendall(counts);

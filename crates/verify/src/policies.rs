@@ -8,8 +8,8 @@
 //! policy is computed from neighbouring blocks, so that changes of the machine or of the arrivals cancel.
 //!
 //! # Limitations
-//! A request near the end of a block may be served under the next policy. A request near the start may
-//! find the queue of the previous one, unless it emptied during the settling time. Blocks should be long compared with
+//! A request near the end of a block may be served under the next policy. A request near the start may find the queue
+//! of the previous policy, unless the queue emptied during the settling time. Blocks should be long compared with
 //! response times.
 
 pub(crate) mod results;
@@ -25,7 +25,7 @@ use crate::verdict::statistics::Window;
 pub struct Policy {
     /// The name of the policy.
     pub policy: String,
-    /// Number of its blocks that count: the policy was in effect, and the block overlaps the measured time.
+    /// Number of its counted blocks, in which the policy was in effect, and which overlap the analysed time.
     pub blocks: u64,
     /// The total duration of these blocks without settling times, in seconds.
     pub duration_s: f64,
@@ -62,25 +62,25 @@ pub struct PolicyRow {
     pub rate_per_s: f64,
     /// The mean response time; `None` without successful requests.
     pub mean_ms: Option<f64>,
-    /// The lower end of its confidence interval.
+    /// The lower end of the 95 % confidence interval of `mean_ms`.
     pub mean_low_ms: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `mean_ms`.
     pub mean_high_ms: Option<f64>,
-    /// The median.
+    /// The median response time.
     pub p50_ms: Option<f64>,
-    /// The 90th percentile.
+    /// The 90th percentile of the response time.
     pub p90_ms: Option<f64>,
-    /// The 95th percentile.
+    /// The 95th percentile of the response time.
     pub p95_ms: Option<f64>,
-    /// The 99th percentile.
+    /// The 99th percentile of the response time.
     pub p99_ms: Option<f64>,
-    /// The maximum.
+    /// The maximum response time.
     pub max_ms: Option<f64>,
-    /// The mean response time over that under the first policy; `None` for the first policy.
+    /// The mean response time, divided by the mean under the first policy; `None` for the first policy.
     pub ratio: Option<f64>,
-    /// The lower end of its confidence interval.
+    /// The lower end of the 95 % confidence interval of `ratio`.
     pub ratio_low: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `ratio`.
     pub ratio_high: Option<f64>,
 }
 

@@ -1,15 +1,16 @@
 //! Principle B of Brady and Gunther: after a test, check that the CoV of the gaps is about 1. Counts over longer times can still differ
-//! from those of a Poisson process; that is a finding of its own.
+//! from those of a Poisson process; that is a separate finding.
 
 use offered_schedule::System;
 
-use crate::verdict::{Check, CheckResult, Dispersion, Pattern, TimeStats, Verdict};
+use crate::verdict::{Check, CheckResult, Pattern, TimeStats, Verdict};
 use crate::windows;
 
-/// A dispersion finding with a larger p-value, corrected for the number of windows, is not mentioned.
-const LEVEL: f64 = 0.05;
+/// The significance level of each of the two findings about long times; one with a larger p-value is not mentioned.
+const LEVEL: f64 = 0.025;
 
-/// Whether Principle B is met, with the CoV of the gaps and its 95 % confidence interval.
+/// Whether Principle B of Brady and Gunther is met (the CoV of the gaps between requests is near 1), with this CoV and its 95 % confidence
+/// interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrincipleB {
     /// Passed if the CoV is within the limits, failed if the whole interval is outside, otherwise not checked.
@@ -33,8 +34,8 @@ impl PrincipleB {
 }
 
 impl Verdict {
-    /// Whether Principle B is met. `None` if other arrivals are expected than those of a Poisson process or of closed users, which it is about,
-    /// or with too few gaps.
+    /// Whether Principle B is met. `None` with too few gaps, or if the expected arrivals are neither a Poisson process
+    /// nor closed users.
     pub fn principle_b(&self) -> Option<PrincipleB> {
         let is_applicable = match self.expected.system {
             Some(System::Open) => self.expected.expected_cov == Some(1.0),
@@ -55,13 +56,19 @@ impl Verdict {
         Some(PrincipleB { result, cov, interval, limits })
     }
 
-    /// How the counts over longer times differ from those of a Poisson process although Principle B is met. `None` if they do not, or if
-    /// `reason` says so.
+    /// The difference of the counts over longer times from those of a Poisson process, although Principle B is met.
+    /// `None` if they do not differ, or if `reason` states it.
     pub fn found_beside_principle_b(&self) -> Option<String> {
         self.principle_b().filter(|principle| principle.result == CheckResult::Passed)?;
-        let finding = self.finding(Check::Dispersion).filter(|finding| finding.p_value.is_some_and(|p| p < LEVEL))?;
-        let ladder = |of: &Dispersion| (of.window_s * 1e9, of.idc);
-        let text = windows::text(finding, &self.dispersion.iter().map(ladder).collect::<Vec<_>>())?;
-        (!self.reason.contains(&text)).then_some(text)
+        let finding = |check| self.finding(check).filter(|finding| finding.p_value.is_some_and(|p| p < LEVEL));
+        let ladder: Vec<(f64, f64)> = self.dispersion.iter().map(|of| (of.window_s * 1e9, of.idc)).collect();
+        let length_ns = self.gaps.last().map_or(0.0, |total| total.n as f64 * total.mean_ms * 1e6);
+        let in_windows = finding(Check::Dispersion).and_then(|of| Some((of, windows::text(of, &ladder)?)));
+        let in_spectrum =
+            || finding(Check::LowFrequencies).and_then(|of| Some((of, windows::text_of_spectrum(of, length_ns)?)));
+        let (finding, text) = in_windows.or_else(in_spectrum)?;
+        // The reason may have the figures of the other of the two findings.
+        let (_, cause) = windows::direction(finding)?;
+        (!self.reason.contains(&format!(": {cause} ("))).then_some(text)
     }
 }

@@ -15,7 +15,7 @@ const MAX_SESSIONS: usize = 1_000_000;
 struct Session {
     first_sent: u64,
     last_sent: u64,
-    /// done - sent of the last request, in nanoseconds.
+    /// Service time (done - sent) of the last request, in nanoseconds.
     last_service: i64,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Users {
 /// Tracks the sessions of requests.
 #[derive(Default)]
 pub(crate) struct SessionTracker {
-    /// `None` if sessions are unknown or too many.
+    /// `None` if the sessions are unknown, or if there are too many.
     by_id: Option<HashMap<u64, Session>>,
     requests: u64,
     /// The sum over all sessions of (last request - first request - service times of all requests but the last), in

@@ -1,5 +1,5 @@
-//! Reading lateness: how long the operating system held responses before the generator read them. Only some responses
-//! are measured: those whose reads were timestamped.
+//! Delays of the generator within the service time: the delay of writing requests, and the time for which the operating
+//! system held responses before the generator read them. Only responses with timestamped reads are measured.
 
 use offered_events::{Event, Outcome};
 use offered_stats::values::{Sorted, Values};
@@ -11,16 +11,23 @@ use crate::verdict::statistics::ReadingLateness;
 pub(crate) struct ReadingCollector {
     /// Of first bytes, in nanoseconds.
     first_byte: Values<i64>,
-    /// Response times of measured successful requests, in nanoseconds.
+    /// Service times of successful requests without their writing lateness, in nanoseconds, and whether it was measured
+    /// for at least one.
+    written: Values<i64>,
+    is_writing_measured: bool,
+    /// Times of successful requests with timestamped reads: response times, service times without writing lateness, and
+    /// service times without the reading lateness of the last bytes too.
     response: Values<i64>,
-    /// The same without the reading lateness of their last bytes.
+    unread: Values<i64>,
     without: Values<i64>,
 }
 
-/// The reading lateness of measured responses.
+/// The delays of the generator within service times.
 pub(crate) struct MeasuredReading {
     first_byte: Sorted<i64>,
+    written: Option<Sorted<i64>>,
     response: Sorted<i64>,
+    unread: Sorted<i64>,
     without: Sorted<i64>,
 }
 
@@ -31,25 +38,37 @@ impl ReadingCollector {
             self.first_byte.add(late.0 as i64);
         }
         if event.outcome == Outcome::Ok
-            && let (Some(late), Some(response)) = (event.done_lateness, event.response())
+            && let (Some(written), Some(done), Some(response)) = (event.written(), event.done, event.response())
         {
-            self.response.add(response.0);
-            self.without.add(response.0 - late.0 as i64);
+            let service = (done - written).0;
+            self.written.add(service);
+            self.is_writing_measured |= event.writing_lateness.is_some();
+            if let Some(late) = event.done_lateness {
+                self.response.add(response.0);
+                self.unread.add(service);
+                self.without.add(service - late.0 as i64);
+            }
         }
     }
 
     pub(crate) fn finish(self) -> MeasuredReading {
-        let Self { first_byte, response, without } = self;
-        MeasuredReading { first_byte: first_byte.sorted(), response: response.sorted(), without: without.sorted() }
+        let [response, unread, without] = [self.response, self.unread, self.without].map(Values::sorted);
+        let written = self.is_writing_measured.then(|| self.written.sorted());
+        MeasuredReading { first_byte: self.first_byte.sorted(), written, response, unread, without }
     }
 }
 
 impl MeasuredReading {
-    /// The share of percentile `p` of the response times that late reading caused, as a fraction. `None` if nothing was
-    /// measured.
+    /// The share of percentile `p` of the response times by which late reading increases that of the service times, as a fraction. `None` if
+    /// nothing was measured.
     pub(crate) fn share(&self, p: f64) -> Option<f64> {
-        let (with, without) = (self.response.quantile(p)? as f64, self.without.quantile(p)? as f64);
-        Some(if with == 0.0 { 0.0 } else { (with - without) / with.abs() })
+        let (with, without) = (self.unread.quantile(p)?, self.without.quantile(p)?);
+        Some(share(with - without, self.response.quantile(p)?))
+    }
+
+    /// The same for late writing, of these `response` and `service` times.
+    pub(crate) fn writing_share(&self, p: f64, response: i64, service: i64) -> Option<f64> {
+        Some(share(service - self.written.as_ref()?.quantile(p)?, response))
     }
 
     /// The lateness of first bytes; `None` if nothing was measured.
@@ -63,6 +82,11 @@ impl MeasuredReading {
             max_us: summary.max,
         })
     }
+}
+
+/// This part of a response time, as a fraction.
+pub(crate) fn share(part: i64, response: i64) -> f64 {
+    if response == 0 { 0.0 } else { part as f64 / response.abs() as f64 }
 }
 
 #[cfg(test)]
@@ -87,7 +111,7 @@ mod tests {
             collector.add(&event(900, Some(800), Outcome::HttpError));
         }
         let reading = collector.finish();
-        assert_eq!(reading.share(0.5), Some(0.2));
+        assert_eq!((reading.share(0.5), reading.writing_share(0.5, 10, 5)), (Some(0.2), None));
         let lateness = reading.lateness().unwrap();
         assert_eq!((lateness.n, lateness.max_us), (200, 800_000.0));
         let nothing = ReadingCollector::default().finish();

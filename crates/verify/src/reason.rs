@@ -4,10 +4,12 @@ use offered_base::time::span;
 
 use crate::criteria::Criteria;
 use crate::expected_arrivals::ExpectedArrivals;
-use crate::generator_error::{GeneratorError, NOTICEABLE_MS, PercentileError};
-use crate::judge::MAX_UNSENT_SHARE;
+use crate::generator_error::{GeneratorError, PercentileError};
+use crate::metric_error::NOTICEABLE_MS;
 use crate::not_sent::{self, NotSent};
 use crate::pattern::Classification;
+use crate::percent::{percent, plain_percent};
+use crate::token_metrics::StreamWarning;
 use crate::verdict::{Check, Finding, Lateness, Pattern, ReadingLateness, Stalls, Validity, WarningKind};
 
 /// A smaller share counts as zero: it would be displayed as 0.0 %.
@@ -40,8 +42,8 @@ pub(crate) struct ReasonInput<'a> {
     pub(crate) thresholds_unaffected: bool,
     /// The warning that the schedule is that of another workload.
     pub(crate) other_schedule: Option<&'a WarningKind>,
-    /// The warning that the order of requests is uncertain.
-    pub(crate) order_uncertain: Option<&'a WarningKind>,
+    /// The first warning to read the results with, if the run is valid only with warnings and they were sent as specified.
+    pub(crate) caveat: Option<&'a WarningKind>,
 }
 
 impl ReasonInput<'_> {
@@ -56,27 +58,49 @@ impl ReasonInput<'_> {
             WarningKind::GeneratorSaturated { .. }
             | WarningKind::GeneratorStalled(_)
             | WarningKind::NotPoisson { .. } => invalid_or_badly_sent,
+            // The reason has the lateness or its effect.
+            WarningKind::LateRequests { .. } => self.states_lateness(Check::LatenessP99),
+            WarningKind::LateReading { .. } => self.states_lateness(Check::ReadingLatenessP99),
+            WarningKind::Streams(StreamWarning::GeneratorError { .. }) => {
+                let has_error = matches!(self.validity, Validity::Invalid | Validity::ValidWithWarnings);
+                has_error && self.generator_error.is_some_and(|error| error.worst_if_of_streams().is_some())
+            }
             WarningKind::UnsentRequests { .. } => {
                 let unsent = |finding: &Finding| finding.check == Check::UnsentShare && finding.failed();
-                self.findings.iter().any(unsent)
+                self.findings.iter().any(unsent) || self.is_caveat(warning)
             }
             WarningKind::OtherSchedule => self.validity == Validity::Invalid,
-            WarningKind::OrderUncertain { .. } => self.validity == Validity::ValidWithWarnings,
             WarningKind::TooFewRequests { .. } => {
                 self.validity == Validity::NotChecked || (invalid_or_badly_sent && self.criteria.expected.is_poisson())
             }
-            _ => false,
+            other => self.is_caveat(other),
         }
+    }
+
+    fn states_lateness(&self, check: Check) -> bool {
+        match self.validity {
+            Validity::ValidWithWarnings => true,
+            Validity::Invalid => self.findings.iter().any(|finding| finding.check == check && finding.failed()),
+            Validity::Valid | Validity::NotChecked => false,
+        }
+    }
+
+    fn is_caveat(&self, warning: &WarningKind) -> bool {
+        self.caveat.is_some_and(|caveat| std::ptr::eq(caveat, warning))
     }
 }
 
-/// The reason: the cause if it is known, then the deviation, then its effect on the percentiles.
+/// The reason: the cause if it is known, then the deviation, then its effect on the percentiles. If a warning is the only reservation, it comes
+/// first in a run whose schedule is known, and last where the arrivals alone are judged.
 ///
 /// For arrivals that were not specified as Poisson, deviations from Poisson are not mentioned.
 pub(crate) fn reason(input: &ReasonInput) -> String {
-    let order = input.order_uncertain.filter(|_| input.validity == Validity::ValidWithWarnings);
-    let order = order.map_or_else(String::new, |warning| format!("; {}", warning.message()));
-    reason_for_arrivals(input) + &order
+    let reason = reason_for_arrivals(input);
+    match input.caveat.map(WarningKind::message) {
+        None => reason,
+        Some(warning) if input.lateness.is_some() => format!("{warning}; {reason}"),
+        Some(warning) => format!("{reason}; {warning}"),
+    }
 }
 
 fn reason_for_arrivals(input: &ReasonInput) -> String {
@@ -86,11 +110,11 @@ fn reason_for_arrivals(input: &ReasonInput) -> String {
         Validity::ValidWithWarnings if input.is_late => what_is_wrong(input),
         Validity::Valid | Validity::ValidWithWarnings => match input.lateness {
             Some(lateness) => {
-                let error = input.generator_error;
-                let second = error.map_or_else(|| arrivals_match(criteria, classification), worst_error_text);
+                let error =
+                    input.generator_error.map_or_else(String::new, |error| format!("; {}", worst_error_text(error)));
                 let reading = input.reading.filter(|reading| reading.p99_us >= NOTICEABLE_US);
                 let reading = reading.map_or_else(String::new, |reading| format!("; {}", reading_text(reading.p99_us)));
-                format!("{}{reading}; {second}", lateness_text(lateness))
+                format!("{}{reading}{error}", lateness_text(lateness))
             }
             None => arrivals_match(criteria, classification),
         },
@@ -112,13 +136,15 @@ fn arrivals_match(criteria: &Criteria, classification: &Classification) -> Strin
     }
 }
 
-/// What deviates from the specification: the cause if the recording singles one out, otherwise the symptom.
+/// The deviation from the specification: the cause if the recording shows a single cause, otherwise the symptom.
 fn what_is_wrong(input: &ReasonInput) -> String {
     let saturated = input.saturated.map(WarningKind::message);
     let failed = || input.findings.iter().filter(|finding| finding.failed());
     // Requests that were not sent explain a low rate and all other arrivals.
-    if let Some(finding) = failed().find(|finding| finding.check == Check::UnsentShare) {
-        return saturated.into_iter().chain([not_sent_text(input, finding)]).collect::<Vec<_>>().join("; ");
+    let are_missing = failed().any(|finding| finding.check == Check::UnsentShare);
+    if let Some(lateness) = input.lateness.filter(|_| are_missing) {
+        let not_sent = not_sent::text(input.not_sent, lateness.unsent, lateness.unsent + lateness.n);
+        return saturated.into_iter().chain([not_sent]).collect::<Vec<_>>().join("; ");
     }
     let is_poisson = matches!(input.classification.pattern, Pattern::Poisson | Pattern::PoissonFixedCount);
     // After a stall, only its effect on the percentiles matters.
@@ -129,7 +155,7 @@ fn what_is_wrong(input: &ReasonInput) -> String {
     let other = other.into_iter().filter(|_| !stall_explains);
     let stalled = input.stalled.map(|stalls| WarningKind::GeneratorStalled(stalls.clone()).message());
     let error = input.generator_error.map(worst_error_text);
-    let unaffected = input.thresholds_unaffected.then(|| "no threshold depends on that".to_owned());
+    let unaffected = input.thresholds_unaffected.then(|| "no threshold depends on this error".to_owned());
     let described = |findings: Vec<&Finding>| {
         findings.into_iter().filter_map(|finding| describe(input, finding)).collect::<Vec<_>>()
     };
@@ -145,16 +171,6 @@ fn what_is_wrong(input: &ReasonInput) -> String {
     reasons.join("; ")
 }
 
-/// That more requests than the limit were not sent, and why.
-fn not_sent_text(input: &ReasonInput, finding: &Finding) -> String {
-    let share = percent(finding.estimate.unwrap_or(f64::NAN));
-    let limit = plain_percent(MAX_UNSENT_SHARE);
-    match not_sent::text(input.not_sent) {
-        None => format!("{share} of the requests were not sent (limit {limit})"),
-        Some(text) => format!("{text} ({share} of all; limit {limit})"),
-    }
-}
-
 /// A failed check in plain words, with the limit; the finding has the numbers. `None` if the cause is stated elsewhere.
 fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
     let estimate = finding.estimate.unwrap_or(f64::NAN);
@@ -165,7 +181,7 @@ fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
     };
     Some(match finding.check {
         Check::ConstantGaps => {
-            format!("the gaps between requests were not constant, as specified (CoV {estimate:.2}, {limits})")
+            format!("constant gaps were specified, and the gaps of the run varied (CoV {estimate:.2}, {limits})")
         }
         Check::CovAgainstSchedule => {
             let (sent, scheduled) = (finding.statistic.unwrap_or(f64::NAN), input.scheduled_cov.unwrap_or(f64::NAN));
@@ -179,7 +195,7 @@ fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
             compare(estimate, middle, &limits)
         }
         Check::ClosedDispersion => {
-            let users = "over longer times the number of requests varied otherwise than with the specified users";
+            let users = "over longer times, the number of requests did not vary as with the specified users";
             format!("{users} (IDC {estimate:.2}, {limits})")
         }
         Check::ThinkTime => {
@@ -199,13 +215,13 @@ fn describe(input: &ReasonInput, finding: &Finding) -> Option<String> {
     })
 }
 
-/// ` (tolerated: 95 to 105 %)`: the limits of a ratio.
+/// The limits of a ratio as text: ` (tolerated: 95 to 105 %)`.
 fn ratio_limits(finding: &Finding) -> String {
     let limits = finding.limit_low.zip(finding.limit_high);
     limits.map_or_else(String::new, |(low, high)| format!(" (tolerated: {:.0} to {:.0} %)", 100.0 * low, 100.0 * high))
 }
 
-/// `92 %`, `120 %`; close to 100 % with one decimal: `99.4 %`.
+/// A share as text: `92 %`, `120 %`; close to 100 % with one decimal: `99.4 %`.
 fn whole_percent(share: f64) -> String {
     let digits = usize::from((0.95..1.05).contains(&share));
     format!("{:.digits$} %", 100.0 * share)
@@ -216,20 +232,23 @@ fn reading_text(p99_us: f64) -> String {
     format!("1 % of the responses waited {} or more to be read", span(p99_us * 1e3))
 }
 
-/// How late the requests were.
+/// How late the requests were that were sent.
 fn lateness_text(lateness: &Lateness) -> String {
+    let others = if lateness.unsent > 0 { "the other " } else { "" };
     match lateness.max_us {
-        max if max > 0.0 => format!("requests were at most {} late", span(max * 1e3)),
-        _ if lateness.mean_us < 0.0 => {
-            "no request was late, and some were sent before their scheduled times".to_owned()
-        }
+        max if max > 0.0 => format!("{others}requests were at most {} late", span(max * 1e3)),
+        _ if lateness.mean_us < 0.0 => "no request was late".to_owned(),
+        _ if lateness.unsent > 0 => "all others were sent at their scheduled times".to_owned(),
         _ => "every request was sent at its scheduled time".to_owned(),
     }
 }
 
 /// The largest share of a percentile that the generator caused, and the tolerance.
 fn worst_error_text(error: &GeneratorError) -> String {
-    error_text(error.worst(), error.tolerance)
+    match error.worst_if_of_streams() {
+        Some(worst) => format!("the generator {} ({} tolerated)", worst.text(), plain_percent(error.tolerance)),
+        None => error_text(error.worst(), error.tolerance),
+    }
 }
 
 /// The share of this percentile that the generator caused, and the tolerance.
@@ -244,19 +263,12 @@ pub(crate) fn error_text(worst: &PercentileError, tolerance: f64) -> String {
         0.0 => "none tolerated".to_owned(),
         _ => format!("{}{or_small} tolerated", plain_percent(tolerance)),
     };
-    format!("the generator error of the p{} is at most {} ({tolerated})", worst.percentile, percent(share))
-}
-
-/// `5 %`, `0.5 %`: a limit as it was set.
-fn plain_percent(share: f64) -> String {
-    format!("{} %", (share * 1e6).round() / 1e4)
-}
-
-/// Two digits: `0.43 %`, `4.3 %`, `43 %`; at most 100 %.
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent < 1.0 => format!("{percent:.2} %"),
-        percent if percent < 10.0 => format!("{percent:.1} %"),
-        percent => format!("{:.0} %", percent.min(100.0)),
+    match share {
+        share if share >= 1.0 => {
+            format!("the generator error of the p{} may be as large as the p{0} itself ({tolerated})", worst.percentile)
+        }
+        share => {
+            format!("the generator error of the p{} is at most {} ({tolerated})", worst.percentile, percent(share))
+        }
     }
 }

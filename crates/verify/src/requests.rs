@@ -12,10 +12,17 @@ use crate::verdict::RequestStats;
 const NOTABLE_FAILURE_SHARE: f64 = 0.01;
 
 impl RequestStats {
-    /// The number of failed requests and of all requests, if at least 1 % failed.
+    /// Number of requests that were sent and failed.
+    pub const fn failed_after_sending(&self) -> u64 {
+        self.failed.saturating_sub(self.not_sent)
+    }
+
+    /// The number of requests that failed after they were sent, and the number of all requests; `None` if less than 1 %
+    /// failed in this way.
     pub fn notable_failures(&self) -> Option<(u64, u64)> {
-        let many = self.failed > 0 && self.failed as f64 >= NOTABLE_FAILURE_SHARE * self.requests as f64;
-        many.then_some((self.failed, self.requests))
+        let failed = self.failed_after_sending();
+        let many = failed > 0 && failed as f64 >= NOTABLE_FAILURE_SHARE * self.requests as f64;
+        many.then_some((failed, self.requests))
     }
 }
 
@@ -23,6 +30,7 @@ impl RequestStats {
 #[derive(Clone, Copy, Default)]
 struct FailureCounts {
     failed: u64,
+    not_sent: u64,
     cut: u64,
 }
 
@@ -33,9 +41,10 @@ impl FailureCounts {
             Outcome::Cut => self.cut += 1,
             _ => self.failed += 1,
         }
+        self.not_sent += u64::from(outcome == Outcome::Unsent);
     }
 
-    /// The row of these and of the successful requests.
+    /// The row of the failed and the successful requests.
     fn request(self, name: &str, good: Option<&Sorted<i64>>) -> RequestStats {
         let ok = good.map_or(0, Sorted::len);
         let ms = |ns: i64| ns as f64 / 1e6;
@@ -45,6 +54,7 @@ impl FailureCounts {
             requests: ok + self.failed + self.cut,
             ok,
             failed: self.failed,
+            not_sent: self.not_sent,
             p50_ms: at(0.5),
             p95_ms: at(0.95),
             p99_ms: at(0.99),
@@ -110,13 +120,14 @@ mod tests {
 
     #[test]
     fn failures_are_notable_from_one_percent() {
-        let of = |failed, launches| {
-            let (ok, label) = (launches - failed, String::new());
+        let of = |failed, requests| {
+            let (ok, label) = (requests - failed, String::new());
             RequestStats {
                 label,
-                requests: launches,
+                requests,
                 ok,
-                failed,
+                failed: failed + 7,
+                not_sent: 7,
                 p50_ms: None,
                 p95_ms: None,
                 p99_ms: None,
@@ -151,6 +162,8 @@ mod tests {
         let (rows, statuses) = requests.finish(&labels);
         let counts: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.requests, row.ok, row.failed)).collect();
         assert_eq!(counts, [("buy", 3, 0, 3), ("view", 3, 2, 0), ("Total", 6, 2, 3)]);
+        let total = rows.last().unwrap();
+        assert_eq!((total.not_sent, total.failed_after_sending()), (1, 2));
         assert_eq!((rows[0].p50_ms, rows[1].max_ms), (None, Some(3.0)));
         assert_eq!(statuses, [(200, 1), (204, 1), (500, 1)].into());
     }

@@ -15,9 +15,10 @@ use crate::attempts::AttemptStats;
 use crate::counts::Counts;
 use crate::criteria::Criteria;
 use crate::finding::Strictness;
-use crate::generator_error::{BunchingCounts, GeneratorError, NOTICEABLE_MS, bunching_window};
+use crate::generator_error::{BunchingCounts, GeneratorError, bunching_window};
 use crate::incomplete::Incomplete;
 use crate::judge::Observed;
+use crate::metric_error::NOTICEABLE_MS;
 use crate::metrics::MetricStats;
 use crate::not_sent::NotSent;
 use crate::not_sent::groups::not_sent;
@@ -30,14 +31,13 @@ use crate::scope::{RunRange, Scope};
 use crate::stream::Stream;
 use crate::tables::Tables;
 use crate::threshold_sensitivity::ThresholdSensitivity;
-use crate::token_metrics::TokenMetrics;
+use crate::token_metrics::{StreamWarning, TokenMetrics};
 use crate::verdict::warning_kind::SATURATED;
 use crate::verdict::{
     Check, CheckResult, Clock, Dispersion, Expected, Finding, Lateness, Limits, Pattern, Queue, ReadingLateness,
     RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::visits::VisitStats;
-use crate::wire::OnTheWire;
 use crate::{by_threads, clocks, judge, lateness, poisson, policies, scheduling, warnings, windows};
 
 /// The verdict on one run of a recording.
@@ -101,7 +101,8 @@ struct Measured<'a> {
     generator_error: Option<GeneratorError>,
     /// The CoV of the gaps between scheduled times, if those are known.
     scheduled_cov: Option<f64>,
-    /// The same of the stream that is compared with the specification: in operational time if the rate changes.
+    /// The CoV of the gaps in the stream that is compared with the specification: in operational time if the rate
+    /// changes.
     scheduled_stream_cov: Option<f64>,
     /// The rate of the schedule, for a rate that changes at random.
     realised_rate_per_s: Option<f64>,
@@ -118,7 +119,7 @@ impl<'a> Measured<'a> {
 
         let InSentOrder { gaps, workers, bunching, stream, .. } = in_sent_order(scope, criteria, &counts, window)?;
         let (stream, (by_worker, by_node)) = (stream.finish(), workers.finish());
-        let stability = counts.stability(criteria);
+        let stability = counts.stability(scope, criteria);
         let attempts = AttemptStats::of(recording, scope.range(), criteria.capacity_per_s)?;
         let response_ms = counts.responses.mean_ms();
         let (columns, requests) = counts.take_tables(scope);
@@ -137,14 +138,15 @@ impl<'a> Measured<'a> {
         let scheduled_cov = scheduled.as_ref().and_then(|scheduled| scheduled.gaps.cov());
         let scheduled_stream_cov = scheduled.as_ref().and_then(|scheduled| scheduled.stream_gaps.cov());
         let judged = scope.range().start.until(scope.range().end);
-        let tokens = std::mem::take(&mut counts.tokens).finish(judged);
+        let (tokens, stream_errors) = std::mem::take(&mut counts.tokens).finish(judged);
         let metrics = std::mem::take(&mut counts.metrics).finish();
         let stalls = scheduled.as_ref().and_then(|scheduled| scheduled.stalls.finish(recording, judged.as_secs_f64()));
         let not_sent = if counts.unsent > 0 && recording.intent_known { not_sent(scope)? } else { Vec::new() };
         let lateness = lateness.map(|summary| lateness::lateness(&summary, counts.unsent, stalls));
         let generator_error = scheduled.and_then(|scheduled| {
             let bunching = BunchingCounts { sent: bunching.finish(), scheduled: scheduled.bunching.finish() };
-            GeneratorError::of(&responses, &service, &bunching, &reading, criteria.generator_error_tolerance)
+            let tolerance = criteria.generator_error_tolerance;
+            GeneratorError::of(&responses, &service, &bunching, &reading, stream_errors, tolerance)
         });
         Ok(Self {
             scope,
@@ -187,7 +189,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// The findings about the arrivals, and what they show about schedule and sending.
+    /// The findings about the arrivals, and the conclusions about schedule and sending.
     fn arrivals(&self) -> io::Result<Arrivals> {
         let Self { scope, criteria, stream, .. } = self;
         let mut against_expected = judge::check_against_expected(*scope, criteria, &self.observed());
@@ -230,7 +232,8 @@ impl<'a> Measured<'a> {
         })
     }
 
-    /// Whether the recording has the schedule of the workload, if a check against theory failed; `None`: none did, or the schedule is not known.
+    /// If a check against theory failed: whether the recording has the schedule of the workload. `None` if no check
+    /// failed, or if the schedule is not known.
     fn is_own_schedule(&self, poisson: &[Finding], others: &[Finding]) -> io::Result<Option<bool>> {
         let Self { scope, criteria, .. } = self;
         let needs_schedule = scope.recording.intent_known
@@ -238,19 +241,19 @@ impl<'a> Measured<'a> {
         criteria.schedule.as_ref().filter(|_| needs_schedule).map(|schedule| schedule.is_recorded(*scope)).transpose()
     }
 
-    /// Whether these failed checks show that the recording has another schedule than that of the run's workload. For a run of one worker: clocks
-    /// of several may differ.
+    /// Whether these failed checks show that the recording has another schedule than that of the run's workload. Only
+    /// for a run of one worker, because the clocks of several workers may differ.
     fn shows_other_schedule(&self, failed: &[&Finding]) -> bool {
         let is_known = self.criteria.is_own_workload && self.scope.recording.nodes.len() < 2 && !self.has_gaps();
         is_known && failed.iter().all(|finding| finding.check.compares_with_theory()) && !failed.is_empty()
     }
 
-    /// Whether requests are missing between those that are judged.
+    /// Whether requests are missing between the judged requests.
     fn has_gaps(&self) -> bool {
         self.incomplete.as_ref().is_some_and(Incomplete::has_gaps)
     }
 
-    /// The failed checks against theory that the schedule, which is that of the workload, fails as well.
+    /// The failed checks against theory that the schedule of the workload also fails.
     fn checks_that_the_schedule_fails(&self, poisson: &[Finding], others: &[Finding]) -> io::Result<Vec<Check>> {
         /// A schedule whose deviation is a little smaller than the tolerance explains one that is a little larger.
         const SMALLER: f64 = 0.8;
@@ -268,8 +271,9 @@ impl<'a> Measured<'a> {
         Ok(checks().filter(|check| check.compares_with_theory() && !passes(*check)).collect())
     }
 
-    /// Whether the requests deviate from the specification, but would not if they had been sent on schedule. `is_own_schedule`: it is known that
-    /// the schedule is that of the workload, and none of the checks fails because of it.
+    /// Whether the requests deviate from the specification, although they would not deviate if they had been sent on
+    /// schedule. `is_own_schedule` is true if the schedule is known to be that of the workload, and no check fails
+    /// because of it.
     fn is_badly_sent(&self, failed: &[&Finding], is_own_schedule: bool) -> io::Result<bool> {
         let Self { scope, criteria, counts, .. } = self;
         let may_be = scope.recording.intent_known && failed.iter().any(|finding| finding.check.depends_on_send_times());
@@ -284,12 +288,13 @@ impl<'a> Measured<'a> {
 
     /// All warnings, except that the order of requests is uncertain.
     fn warnings(&self, arrivals: &Arrivals, stalled: Option<&Stalls>) -> Vec<WarningKind> {
+        let error = self.generator_error.as_ref();
         let Self { criteria, queue, not_sent, .. } = self;
         let Arrivals { classification, excused, badly_sent, other_schedule, .. } = arrivals;
         let recording = self.scope.recording;
         let (generator, has_gaps) = (recording.generator.as_ref(), self.has_gaps());
         let mut all: Vec<WarningKind> = warnings::of_saturation(recording).into_iter().collect();
-        all.extend(warnings::of_source(criteria, recording));
+        all.extend(warnings::of_source(criteria, recording, self.incomplete.as_ref()));
         all.extend(stalled.map(|stalls| WarningKind::GeneratorStalled(stalls.clone())));
         all.extend(warnings::of_launches(criteria, &self.stream, classification, recording.sessions_known));
         // A pattern that comes from sending late, or from missing requests, is not one of the workload.
@@ -297,22 +302,29 @@ impl<'a> Measured<'a> {
         all.extend(warnings::of_pattern(classification).filter(|_| blames_pattern));
         let sustained = self.attempts.as_ref().and_then(|attempts| attempts.sustained_by_retries);
         all.extend(sustained.map(WarningKind::SustainedByRetries));
+        all.extend(self.counts.on_the_wire.and_then(warnings::of_resends));
         all.extend(warnings::of_queue(criteria, queue));
         all.extend(warnings::of_length(criteria, queue, &self.stream.ladder));
         if let Some(lateness) = &self.lateness {
-            all.extend(warnings::of_lateness(criteria, lateness, stalled.is_some()));
+            // The reason of an incomplete run does not state the generator error.
+            let error = error.filter(|_| self.incomplete.is_none());
+            all.extend(warnings::of_lateness(criteria, lateness, error, stalled.is_some()));
             all.extend(warnings::of_not_sent(lateness, not_sent).filter(|_| !has_gaps));
         }
         let reading = self.reading.as_ref();
-        all.extend(reading.and_then(|of| warnings::of_reading(criteria, of, self.generator_error.as_ref())));
+        all.extend(reading.and_then(|of| warnings::of_reading(criteria, of, error)));
         let tolerance = criteria.generator_error_tolerance;
+        let late = error.and_then(GeneratorError::worst_of_streams);
         let streams = self.tokens.iter().flat_map(|tokens| tokens.warnings(tolerance, NOTICEABLE_MS));
-        all.extend(streams.map(WarningKind::Streams));
+        // What reading late would have changed is less than what the generator changed.
+        let streams = streams.filter(|warning| late.is_none() || !matches!(warning, StreamWarning::ReadLate { .. }));
+        let late = late.map(|error| StreamWarning::GeneratorError { error: error.clone() });
+        all.extend(late.into_iter().chain(streams).map(WarningKind::Streams));
         all.extend(warnings::of_schedule(criteria, self.realised_rate_per_s));
         all.extend((!excused.is_empty()).then(|| WarningKind::UnusualSchedule { checks: excused.clone() }));
         all.extend(other_schedule.clone());
         all.extend(warnings::of_early(self.counts.early));
-        all.extend(generator.into_iter().flat_map(warnings::of_generator));
+        all.extend(generator.into_iter().flat_map(|of| warnings::of_generator(of, recording, criteria)));
         all.extend(policies::results::warning(recording));
         all
     }
@@ -325,15 +337,15 @@ struct Arrivals {
     /// All other findings.
     against_expected: Vec<Finding>,
     classification: Classification,
-    /// Checks that the schedule fails by itself. Their findings are not checked.
+    /// Checks that the schedule itself fails. Their findings do not count.
     excused: Vec<Check>,
     /// Whether requests were sent at other times than scheduled.
     badly_sent: bool,
-    /// Whether that is so, or responses were read too late.
+    /// Whether requests were sent at other times than scheduled, or responses were read too late.
     is_late: bool,
-    /// Whether that is all that is wrong.
+    /// Whether there is no other problem.
     only_late: bool,
-    /// The warning that the schedule is that of another workload.
+    /// The warning that the schedule belongs to another workload.
     other_schedule: Option<WarningKind>,
 }
 
@@ -353,6 +365,7 @@ struct Judged {
     reason: String,
     incomplete: Option<Incomplete>,
     warnings: Vec<Warning>,
+    stability: Option<Stability>,
 }
 
 impl Judged {
@@ -371,13 +384,26 @@ impl Judged {
         let thresholds = ThresholdSensitivity::of(recording, criteria, &measured.tables.gaps, &window, relevant_error)?;
         let (clocks, order_uncertain) = clocks::clocks_and_warning(recording, stream.mean_gap(), criteria);
         let validity = error.map_or(strict, |error| judge::with_generator_error(strict, only_late, thresholds, error));
-        let validity = judge::with_clock_uncertainty(validity, order_uncertain.as_ref());
 
         let stalls = measured.lateness.as_ref().and_then(|lateness| lateness.stalls.as_ref());
         let fails = |check| against_expected.iter().any(|finding| finding.check == check && finding.failed());
         // Requests that were not sent have another cause than those that were late.
         let stalled = stalls.filter(|_| badly_sent && !fails(Check::UnsentShare));
         let saturated = warnings::of_saturation(recording);
+        let mut kinds = measured.warnings(&arrivals, stalled);
+        kinds.extend(order_uncertain);
+        if validity == Validity::Invalid || measured.incomplete.is_some() {
+            // More requests help neither an invalid run nor one that is not complete.
+            kinds.retain(|kind| !matches!(kind, WarningKind::FewGaps { .. }));
+        }
+        // The reason of late requests comes before other warnings, except for requests that were not sent: they may explain the arrivals.
+        let is_first = |kind: &&WarningKind| match kind {
+            WarningKind::UnsentRequests { .. } => true,
+            other => other.is_caveat() && !other.is_lateness() && !is_late,
+        };
+        let is_usable = matches!(validity, Validity::Valid | Validity::ValidWithWarnings);
+        let caveat = kinds.iter().find(is_first).filter(|_| is_usable);
+        let validity = if caveat.is_some() { Validity::ValidWithWarnings } else { validity };
         let reason_input = ReasonInput {
             criteria,
             classification,
@@ -393,7 +419,7 @@ impl Judged {
             generator_error: error.filter(|_| only_late || validity != Validity::Invalid),
             thresholds_unaffected: is_late && thresholds.all_unaffected(),
             other_schedule: arrivals.other_schedule.as_ref(),
-            order_uncertain: order_uncertain.as_ref(),
+            caveat,
         };
         let incomplete = measured.incomplete.clone();
         let states_all = incomplete.is_none() || validity == Validity::Invalid;
@@ -406,20 +432,21 @@ impl Judged {
             None => reason(&reason_input),
         };
         let validity = if incomplete.is_some() { Validity::Invalid } else { validity };
-        let warnings = measured.warnings(&arrivals, stalled).into_iter().chain(order_uncertain.clone());
-        let states = |kind: &WarningKind| states_all && reason_input.states(kind);
         let generator = recording.generator.as_ref();
-        let warning = |kind: WarningKind| Warning {
-            in_reason: states(&kind),
-            fix: scheduling::fix(&kind, generator),
-            ..kind.into()
+        let warning = |kind: &WarningKind| Warning {
+            in_reason: states_all && reason_input.states(kind),
+            fix: scheduling::fix(kind, generator, validity, error),
+            ..kind.clone().into()
         };
-        let warnings = warnings.map(warning).collect();
+        let warnings = kinds.iter().map(warning).collect();
+        let (has_gaps, target) = (measured.has_gaps(), target_rate(criteria));
+        let is_short = has_gaps || [Check::UnsentShare, Check::RateAgainstTarget].into_iter().any(fails);
+        let stability = measured.stability.map(|of| if is_short { of.at_target(target, has_gaps) } else { of });
         let poisson = if_compared_with_poisson(poisson.clone(), criteria);
         let bootstrap = bootstrap(classification, criteria, stream);
         let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();
         let pattern = classification.pattern;
-        Ok(Self { pattern, window, clocks, findings, validity, reason, incomplete, warnings })
+        Ok(Self { pattern, window, clocks, findings, validity, reason, incomplete, warnings, stability })
     }
 }
 
@@ -437,14 +464,14 @@ fn assemble(measured: Measured, judged: Judged) -> io::Result<Verdict> {
         gaps: tables.gaps,
         requests: measured.requests,
         statuses: measured.statuses,
-        on_the_wire: OnTheWire::of(scope.recording)?,
+        on_the_wire: measured.counts.on_the_wire,
         attempts: measured.attempts,
         visits: match criteria.have_visits {
             true => VisitStats::of(scope.recording, &scope.range(), criteria.flows.as_ref(), &criteria.groups)?,
             false => None,
         },
         metrics: measured.metrics,
-        stability: measured.stability,
+        stability: judged.stability,
         responses: tables.responses,
         failures: tables.failures,
         first_byte: tables.first_byte,
@@ -481,7 +508,7 @@ fn limits(criteria: &Criteria) -> Limits {
     Limits {
         cov_percent: 100.0 * criteria.cov_tolerance,
         lateness_p99_ms: criteria.late_after.as_millis_f64(),
-        not_sent_percent: 100.0 * judge::MAX_UNSENT_SHARE,
+        not_sent_percent: 100.0 * crate::not_sent::MAX_UNSENT_SHARE,
         busy_percent: 100.0 * SATURATED,
         generator_error_percent: 100.0 * criteria.generator_error_tolerance,
         generator_error_ms: NOTICEABLE_MS,
@@ -523,15 +550,19 @@ fn expected(criteria: &Criteria, scheduled_cov: Option<f64>, scheduled_rate_per_
         system: criteria.expected.system(),
         is_own_workload: criteria.is_own_workload,
         target_rate_per_s: criteria.target_rate_per_s,
-        // A rate that was asked for without a workload is one of requests, except of sessions in a partly-open system.
-        target_request_rate_per_s: criteria
-            .target_request_rate_per_s
-            .or(criteria.target_rate_per_s.filter(|_| !criteria.expected.applies_to_sessions())),
+        target_request_rate_per_s: target_rate(criteria),
         scheduled_rate_per_s,
         // The measured CoV that it stands beside is that of the gaps in real time.
         expected_cov: criteria.expected.expected_cov().filter(|_| criteria.expected.changing_rate().is_none()),
         scheduled_cov,
     }
+}
+
+/// The target rate of all requests. A target rate that is given without a workload is the rate of requests, in a
+/// partly-open system of sessions.
+fn target_rate(criteria: &Criteria) -> Option<f64> {
+    let of_requests = criteria.target_rate_per_s.filter(|_| !criteria.expected.applies_to_sessions());
+    criteria.target_request_rate_per_s.or(of_requests)
 }
 
 /// The arrivals of sessions; `stream` contains the first request of each.

@@ -1,9 +1,9 @@
 //! Several runs in one file, separated at clock jumps and at long silences.
 //!
 //! A silence may also be a stall within one run, whose parts must not be judged separately. The end of the silence
-//! decides. If responses to earlier requests arrive only after it, it was a stall. If users arrive in the same order as
-//! at the start of the file, a new run started. If neither is visible, the length decides. The verdict always states
-//! what was assumed, and why.
+//! distinguishes the two. If responses to earlier requests arrive only after the silence, it was a stall. If users
+//! arrive in the same order as at the start of the file, a new run started. If neither is visible, the length of the
+//! silence determines the result. The verdict always states the assumption and its reason.
 
 use std::collections::HashSet;
 use std::io;
@@ -76,7 +76,7 @@ impl Evidence {
     }
 }
 
-/// The first three of them, and the number of the others.
+/// The first three gaps between runs as text, and the number of the others.
 fn first_three(all: &[String]) -> String {
     let more = all.len().saturating_sub(3);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
@@ -120,8 +120,8 @@ impl Part {
     }
 }
 
-/// The parts of a recording at whose starts both sent time and completion time jump back far; no writing order of a
-/// single run does that.
+/// The parts of a recording. At the start of each part both the sent time and the completion time jump back far, which
+/// does not happen within a single run in any writing order.
 fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
     let whole = || Ok(vec![Range { start: 0, end: recording.events.launches() }]);
     // Our own parts are written by worker, and their clock cannot jump. Several files are read one after another.
@@ -158,10 +158,10 @@ fn split_at_clock_jumps(recording: &Recording) -> io::Result<Vec<Range<u64>>> {
 
 /// A silence long enough to separate two runs, or the start of the first run.
 struct Silence {
-    /// The sent times of the last request before it and of the first one after it.
+    /// The sent times of the last request before the silence and of the first request after it.
     before: u64,
     after: u64,
-    /// Number of requests before it.
+    /// Number of requests before the silence.
     requests: u64,
     /// The sent time of the last request that is searched for users.
     until: u64,
@@ -215,7 +215,7 @@ fn split_at_silences(rows: Rows, evidence: &mut Evidence) -> io::Result<Vec<RunR
     let (mut runs, mut start): (Vec<RunRange>, usize) = (Vec::new(), 0);
     for at in 1..starts.len() {
         let Silence { before, after, .. } = starts[at];
-        let place = format!("a silence of {} after {}", span((after - before) as f64), span((before - from) as f64));
+        let place = format!("a pause of {} after {}", span((after - before) as f64), span((before - from) as f64));
         let first = found[start].users(before);
         match found[at].restart(&first, after - before) {
             Ok(reason) => {
@@ -243,7 +243,7 @@ fn has_many_users(rows: &Rows) -> io::Result<bool> {
 /// What distinguishes the start of a run from the end of a stall.
 #[derive(Default)]
 struct RunStart {
-    /// Number of requests sent before it whose responses came after it.
+    /// Number of requests that were sent before the silence and whose responses arrived after it.
     waiting: u64,
     /// The first requests and their users; `None` if users cannot be distinguished.
     first: Option<Vec<(u64, u64)>>,
@@ -282,7 +282,7 @@ impl RunStart {
     }
 
     /// The evidence that a new run starts after a silence of this length; `first` are the users of the other run.
-    /// `Err`: the evidence against it.
+    /// `Err` contains the evidence against it.
     fn restart(&self, first: &[u64], silence: u64) -> Result<String, String> {
         let waiting = self.waiting;
         if waiting > 0 {
@@ -292,7 +292,7 @@ impl RunStart {
             return Ok("then the same users start in the same order".into());
         }
         if silence >= LONG_SILENCE {
-            return Ok("longer than the timeouts of tools".into());
+            return Ok("longer than tools wait for a response".into());
         }
         Err("and no evidence that another run starts there".into())
     }

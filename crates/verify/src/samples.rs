@@ -15,7 +15,7 @@ pub struct Sample {
     pub label: String,
     /// The gaps between its requests in nanoseconds, in the order of time.
     pub gaps: Vec<u64>,
-    /// Its response times in nanoseconds, in the order of the recording.
+    /// The response times in nanoseconds, in the order of the recording.
     pub responses: Vec<i64>,
 }
 

@@ -14,8 +14,8 @@ use crate::verdict::Window;
 /// The requests of one run in the window.
 ///
 /// Requests of a run of `offered` belong to the window by their scheduled times on the clock of the run. So a late
-/// request counts where it belongs, and `run`, `verify` and all thresholds use the same requests. Files of other tools
-/// have only sent times; their window extends from the first to the last of them.
+/// request counts at its scheduled time, and `run`, `verify` and all thresholds use the same requests. Files of other
+/// tools have only sent times; their window extends from the first to the last of them.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub(crate) recording: &'a Recording,
@@ -46,16 +46,16 @@ impl RunRange {
     }
 }
 
-/// A sent request, as far as it matters for sorting by sent time.
+/// The fields of a sent request that are needed for sorting by sent time.
 #[derive(Clone, Copy)]
 pub struct SentRequest {
     /// The sent time, in nanoseconds.
     pub sent: u64,
     /// The number of the label.
     pub label: u16,
-    /// The number of the worker that sent it.
+    /// The number of the worker that sent the request.
     pub worker: u16,
-    /// Whether it is the first request of its session.
+    /// Whether the request is the first one of its session.
     pub first: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct ScheduledRequest {
     pub(crate) worker: u16,
     /// Whether it was scheduled in the window.
     pub(crate) in_window: bool,
-    /// Whether it is the first request of its session.
+    /// Whether the request is the first one of its session.
     pub(crate) first: bool,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn in_order<K: Key, C>(
 }
 
 impl<'a> Scope<'a> {
-    /// The scope of `ask` over all of `recording`; `None` if no request was sent.
+    /// The part of `recording` that `criteria` select; `None` if no request was sent.
     pub fn of(recording: &'a Recording, criteria: &Criteria) -> Option<Self> {
         Some(Self::new(recording, &RunRange::whole(recording)?, criteria))
     }
@@ -221,7 +221,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The number of sent requests that satisfy `which`, and the first and last sent time.
+    /// The number of sent requests that satisfy `which`, and the first and the last of their sent times.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -260,7 +260,12 @@ impl<'a> Scope<'a> {
     /// The window for the verdict: it contains `launches` of the `all` sent requests of the run.
     pub(crate) fn window(self, requests: u64, all: u64) -> Window {
         let since = |at: u64| Instant(self.origin).until(Instant(at)).as_secs_f64();
-        let last = if self.recording.on_run_clock { self.to } else { self.to - 1 };
+        let last = match self.stability_interval() {
+            _ if !self.recording.on_run_clock => self.to - 1,
+            // A run that was stopped ended with its last request.
+            Some((_, to)) => to.0,
+            None => self.to,
+        };
         Window { start_s: since(self.from), end_s: since(last), requests, excluded: all - requests.min(all) }
     }
 

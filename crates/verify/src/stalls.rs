@@ -1,8 +1,8 @@
 //! Stalls: periods in which a worker sent nothing although requests were due, recognised by requests that were late together.
 //!
 //! A worker that was not running sends all overdue requests when it resumes. These requests are much later than
-//! usual, and their intervals from scheduled to sent overlap. If the generator is merely too slow, all requests are
-//! late, none stands out, and no stalls are reported.
+//! usual, and their intervals from scheduled to sent overlap. If the generator is only too slow, all requests are
+//! similarly late, and no stalls are reported.
 
 use offered_base::{Instant, Nanos};
 use offered_events::Recording;
@@ -13,8 +13,8 @@ use crate::verdict::Stalls;
 const MIN_LATENESS: Nanos = Nanos::from_millis(1);
 /// Requests with less lateness than this multiple of the median are not late.
 const MEDIAN_FACTOR: u64 = 20;
-/// The threads were idle if they were busy for at most this share of the time of all stalls.
-const MAX_BUSY_SHARE: f64 = 0.5;
+/// The threads were idle if they worked for at most this share of the time of all stalls.
+const MAX_WORK_SHARE: f64 = 0.5;
 
 /// Finds the stalls of each worker in requests that come in the order of their scheduled times.
 #[derive(Default)]
@@ -30,7 +30,7 @@ struct WorkerStalls {
     delayed_requests: u64,
     longest: u64,
     longest_start: u64,
-    /// The duration of those that are over.
+    /// The total duration of the stalls that are over.
     total: u64,
     start: u64,
     end: u64,
@@ -72,7 +72,12 @@ impl StallDetector {
     pub(crate) fn finish(&self, recording: &Recording, elapsed_s: f64) -> Option<Stalls> {
         let (number, longest) = self.workers.iter().enumerate().max_by_key(|(_, worker)| worker.longest)?;
         let total: u64 = self.workers.iter().map(|worker| worker.total + (worker.end - worker.start)).sum();
-        let busy_s = recording.generator.as_ref().map(|generator| generator.busy.iter().sum::<f64>() * elapsed_s);
+        // The threads worked for at most the smaller of two times: a thread that the machine does not run can be busy, and one that spins uses
+        // processor time.
+        let work_s = recording.generator.as_ref().map(|generator| {
+            let busy_s = generator.busy.iter().sum::<f64>() * elapsed_s;
+            busy_s.min(generator.cpu_s)
+        });
         Some(Stalls {
             count: self.workers.iter().map(|worker| worker.count).sum(),
             delayed_requests: self.workers.iter().map(|worker| worker.delayed_requests).sum(),
@@ -80,7 +85,7 @@ impl StallDetector {
             longest_start_s: Instant(longest.longest_start).as_secs_f64(),
             longest_worker: recording.nodes.get(number).map(|(name, _)| name.clone()),
             total_ms: Nanos(total).as_millis_f64(),
-            threads_idle: busy_s.is_some_and(|busy_s| busy_s <= MAX_BUSY_SHARE * Nanos(total).as_secs_f64()),
+            threads_idle: work_s.is_some_and(|work_s| work_s <= MAX_WORK_SHARE * Nanos(total).as_secs_f64()),
         })
     }
 }

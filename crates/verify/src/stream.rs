@@ -1,14 +1,14 @@
-//! The stream of sent requests that is tested: sent times, spread within ticks, and everything the tests need of them.
+//! The stream of sent requests that is tested: sent times, spread within ticks, and the statistics that the tests need.
 //!
-//! Moments and counts use all requests. Tests that need single gaps use a sample: all gaps up to [`Stream::SAMPLE`],
-//! beyond that as many, drawn at random. The search for bunches uses as many consecutive requests.
+//! Moments and counts use all requests. Tests that need single gaps use a sample: all gaps up to [`Stream::SAMPLE`]; of
+//! more gaps, this number is drawn at random. The search for bunches uses as many consecutive requests.
 
 use offered_base::Seed;
 use offered_base::random::Purpose;
 use offered_stats::dispersion::Dispersion;
 use offered_stats::ticks::{CorrectedCov, Spread};
 use offered_stats::values::Moments;
-use offered_stats::windows::{CountDistribution, WindowCounter};
+use offered_stats::windows::{CountDistribution, CountSeries};
 
 use crate::ends::Ends;
 use crate::verdict::Pattern;
@@ -18,6 +18,8 @@ use crate::windows::Ladder;
 const MAX_STRETCH: u64 = 50_000;
 /// The length of the windows for counts, in mean gaps.
 const GAPS_PER_WINDOW: f64 = 3.0;
+/// Number of windows for the spectrum of counts.
+const SPECTRUM_WINDOWS: u64 = 1024;
 /// Maximum number of blocks in which a trend is tested.
 const MAX_BLOCKS: u64 = 50;
 
@@ -41,6 +43,8 @@ pub(crate) struct Stream {
     pub(crate) window_counts: (Vec<u64>, u64),
     /// The counts in blocks of equal length.
     pub(crate) blocks: Vec<f64>,
+    /// The counts in many windows of equal length, for their spectrum.
+    pub(crate) spectrum_counts: Vec<f64>,
     /// The timestamp resolution, in nanoseconds.
     pub(crate) tick: f64,
 }
@@ -164,8 +168,8 @@ struct Collected {
     neighbours: Vec<u64>,
     ladder: Ladder,
     seen: CountDistribution,
-    blocks: WindowCounter,
-    counts: Vec<f64>,
+    blocks: CountSeries,
+    spectrum: CountSeries,
 }
 
 impl Collected {
@@ -188,8 +192,8 @@ impl Collected {
             neighbours: Vec::new(),
             ladder: if long { Ladder::new(ends, tick.max(1)) } else { Ladder::default() },
             seen: CountDistribution::new(first, to, window),
-            blocks: WindowCounter::new(first, to, block),
-            counts: Vec::new(),
+            blocks: CountSeries::new(first, to, block),
+            spectrum: CountSeries::new(first, to, (ends.length() / SPECTRUM_WINDOWS).max(1)),
         }
     }
 
@@ -203,7 +207,8 @@ impl Collected {
         }
         self.ladder.add(at);
         self.seen.add(at);
-        self.blocks.add(at, |count, blocks| self.counts.extend((0..blocks).map(|_| count as f64)));
+        self.blocks.add(at);
+        self.spectrum.add(at);
         self.before = at;
         self.next += 1;
     }
@@ -223,8 +228,7 @@ impl Collected {
     }
 
     fn finish(self, corrected_cov: Option<f64>) -> Stream {
-        let Self { ends, tick, moments, sample, stretch, neighbours, ladder, seen, blocks, mut counts, .. } = self;
-        blocks.finish(|count, blocks| counts.extend((0..blocks).map(|_| count as f64)));
+        let Self { ends, tick, moments, sample, stretch, neighbours, ladder, seen, blocks, spectrum, .. } = self;
         let mut sorted_sample = sample.clone();
         sorted_sample.sort_unstable_by(f64::total_cmp);
         Stream {
@@ -237,7 +241,8 @@ impl Collected {
             neighbours,
             ladder: ladder.finish(),
             window_counts: seen.finish(),
-            blocks: counts,
+            blocks: blocks.finish(),
+            spectrum_counts: spectrum.finish(),
             tick: tick as f64,
         }
     }

@@ -18,7 +18,7 @@ use crate::verdict::statistics::{SizeStats, TimeStats, per_second};
 
 const MS: f64 = 1e6;
 
-/// The four tables, and one of failed requests.
+/// The four tables of the web-generator-toolkit, and a table of failed requests.
 pub struct Tables {
     /// Gaps between sent requests.
     pub gaps: Vec<TimeStats>,

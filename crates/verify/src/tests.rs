@@ -452,9 +452,11 @@ fn merged_generators_are_one_stream() {
         ..Criteria::default()
     };
     let verdict = verify(&merged, &criteria);
-    assert_eq!((verdict.pattern, verdict.validity), (Pattern::Constant, Validity::Valid));
+    assert_eq!((verdict.pattern, verdict.validity), (Pattern::Constant, Validity::ValidWithWarnings));
     assert_eq!((verdict.gaps.len(), verdict.by_threads.len()), (3, 2));
-    assert!(verdict.warnings[0].message.contains("clocks"), "{:?}", verdict.warnings);
+    let warning = &verdict.warnings[0];
+    assert!(warning.in_reason && verdict.reason.ends_with(&warning.message), "{}", verdict.reason);
+    assert!(warning.message.contains("clocks"), "{warning:?}");
 }
 
 #[test]

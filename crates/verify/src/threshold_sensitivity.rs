@@ -1,13 +1,13 @@
-//! Threshold sensitivity: can the generator error change the result of a threshold?
+//! Threshold sensitivity: whether the generator error can change the result of a threshold.
 //!
-//! A range is computed that contains the value which a punctual generator would have measured. Lateness is known for
-//! each request: without it, a response time is a service time, and a service time contains at most the same lateness
-//! again, from the thread that reads the response, or the measured reading lateness if that is longer. Bunching is known as a proportion ([`GeneratorError`]). If `more`
-//! and `less` are the largest increase and decrease of bunching, a response time is between (service - lateness) / (1 +
-//! more) and response / (1 - less).
+//! A range is computed that contains the value which a generator without delays would have measured. Lateness is known
+//! for each request: without it, a response time is a service time, and a service time contains at most the same
+//! lateness again, from the thread that reads the response, or the measured reading lateness if that is longer.
+//! Bunching is known as a proportion ([`GeneratorError`]). If `more` and `less` are the largest increase and decrease
+//! of bunching, a response time is between (service - lateness) / (1 + more) and response / (1 - less).
 //!
 //! A threshold passes if both ends of the range pass, and fails if both fail. Otherwise it is not checked, because the
-//! generator rather than the system may decide it.
+//! generator, and not the system, may determine the result.
 
 use std::io;
 
@@ -85,7 +85,7 @@ fn is_affected(threshold: &Threshold, [low, high]: [f64; 2]) -> bool {
     threshold.bound.holds(low) != threshold.bound.holds(high)
 }
 
-/// The range of the value with a punctual generator; `None` if nothing was measured.
+/// The range in which the value lies without generator error; `None` if nothing was measured.
 fn possible_range(
     threshold: &Threshold,
     measurements: &Measurements,
@@ -131,17 +131,14 @@ fn possible_range(
             let failed = bunched && value.is_infinite();
             punctual.filter(|_| !failed).map_or(0.0, |estimate| estimate.value)
         }
-        // The first token waits for the request to be sent, and late reading does not change its arrival.
-        Quantity::Ttft(statistic) => {
+        // The first token waits for the request to be written, and it can have arrived before a late read.
+        Quantity::Ttft(statistic) if !(bunched && value.is_infinite()) => {
             let late = of(Quantity::Lateness(statistic))?.unwrap_or(0.0).max(0.0);
-            if bunched && value.is_infinite() { 0.0 } else { (value - late).max(0.0) }
+            let punctual = measurements.punctual_ttft(&threshold.metric, statistic)?;
+            punctual.unwrap_or(value - late).max(0.0)
         }
-        Quantity::Tpot(_) | Quantity::Gap(_) | Quantity::Itl(_) => {
-            if bunched && value.is_infinite() {
-                0.0
-            } else {
-                value
-            }
+        Quantity::Ttft(_) | Quantity::Tpot(_) | Quantity::Gap(_) | Quantity::Itl(_) => {
+            if bunched && value.is_infinite() { 0.0 } else { value }
         }
         Quantity::GoodputShare | Quantity::VisitsSuccess | Quantity::GroupsSuccess => {
             return Ok(Some([if fewer { 0.0 } else { value }, if bunched { 1.0 } else { value }]));

@@ -26,15 +26,15 @@ pub struct ThresholdResult {
     pub ok_value: Option<f64>,
     /// Whether the value satisfies the bound.
     pub result: CheckResult,
-    /// The range of the value with a punctual generator, in the unit of `value`; only if the threshold is not checked
-    /// because the generator error could change its result.
+    /// The range in which the value lies without generator error, in the unit of `value`; only if the threshold is not
+    /// checked because the generator error could change its result.
     pub possible_range: Option<[f64; 2]>,
-    /// Why the threshold is not checked, if that does not follow from the validity of the run.
+    /// The reason why the threshold is not checked, if it is not the validity of the run.
     pub not_checked_reason: Option<UncheckedReason>,
 }
 
 offered_base::named! {
-    /// Why a threshold is not checked although the run was measured.
+    /// Reason why a threshold is not checked although the run was measured.
     pub enum UncheckedReason {
         /// The run is incomplete: it was killed, or requests are missing.
         NeedsWholeRun = "needs_whole_run",
@@ -44,11 +44,11 @@ offered_base::named! {
 }
 
 impl UncheckedReason {
-    /// The reason as people read it.
+    /// The reason as a text.
     pub const fn text(self) -> &'static str {
         match self {
             Self::NeedsWholeRun => "needs the whole run",
-            Self::NeedsAllWorkers => "needs all workers: offered verify DIR",
+            Self::NeedsAllWorkers => "needs all workers; use: offered verify DIR",
         }
     }
 }
@@ -61,8 +61,8 @@ impl ThresholdResult {
         Self { threshold, value, ok_value: None, result, possible_range: None, not_checked_reason: None }
     }
 
-    /// The result where only one worker's share of the run is known: a threshold on a rate or on the CoV of the gaps is not checked, because
-    /// only the whole run has that rate.
+    /// The result if only one worker's share of the run is known: a threshold on a rate or on the CoV of the gaps is
+    /// not checked, because it needs the whole run.
     #[must_use]
     pub fn of_share(self) -> Self {
         if !needs_all_workers(&self.threshold) {
@@ -86,7 +86,8 @@ impl ThresholdResult {
         self.value.map_or_else(|| "not measured".to_owned(), |value| self.format_value(value))
     }
 
-    /// The value, and that of successful requests if failures change it: `872 ms with failures as infinite, 795 ms of ok requests`.
+    /// The value, and that of successful requests if failures change it: `872 ms if failures count as infinite, 795 ms
+    /// of ok requests`.
     pub fn value_and_ok(&self) -> String {
         let found = self.value_text();
         match self.ok_value {
@@ -94,17 +95,17 @@ impl ThresholdResult {
             Some(ok) if self.value.is_some_and(f64::is_infinite) => {
                 format!("{found}; {} of ok requests", self.format_value(ok))
             }
-            Some(ok) => format!("{found} with failures as infinite, {} of ok requests", self.format_value(ok)),
+            Some(ok) => format!("{found} if failures count as infinite, {} of ok requests", self.format_value(ok)),
         }
     }
 
-    /// The value and that of successful requests, its possible range if there is one, and why it is not checked: `2.80 ms, with a punctual
-    /// generator 1.90 ms to 2.80 ms`, `98.2/s (needs the whole run)`.
+    /// The value and that of successful requests, its possible range if there is one, and the reason why the threshold
+    /// is not checked: `2.80 ms; with a generator without delays 1.90 ms to 2.80 ms`, `98.2/s (needs the whole run)`.
     pub fn value_and_range(&self) -> String {
         let found = self.value_and_ok();
         let found = match self.possible_range.map(|ends| ends.map(|end| self.format_value(end))) {
             None => found,
-            Some([low, high]) => format!("{found}, with a punctual generator {low} to {high}"),
+            Some([low, high]) => format!("{found}; with a generator without delays {low} to {high}"),
         };
         match self.not_checked_reason {
             None => found,
@@ -223,7 +224,7 @@ impl schemars::JsonSchema for ThresholdResult {
         let mut result = generator.subschema_for::<CheckResult>();
         result.insert("description".to_owned(), "Whether the value satisfies the bound.".into());
         let mut reason = generator.subschema_for::<UncheckedReason>();
-        let description = "Why the threshold is not checked, if that does not follow from the validity of the run.";
+        let description = "The reason why the threshold is not checked, if it is not the validity of the run.";
         reason.insert("description".to_owned(), description.into());
         schemars::json_schema!({
             "description": "A threshold, its measured value and its result.",
@@ -239,8 +240,7 @@ impl schemars::JsonSchema for ThresholdResult {
                 "result": result,
                 "not_checked_reason": reason,
                 "possible_range": {
-                    "description": "The range of the value with a punctual generator, in the unit of the value; only if the threshold is not checked \
-                                    because the generator error could change its result. `null` is infinite.",
+                    "description": "The range in which the value lies without generator error, in the unit of the value; only if the threshold is not checked because the generator error could change its result. `null` is infinite.",
                     "type": "array",
                     "items": { "type": ["number", "null"] },
                     "minItems": 2,

@@ -1,7 +1,7 @@
 //! Metrics of streamed responses: time to first token, time per output token, gaps, throughput of tokens, and goodput.
 //!
-//! The formulas are those of book/src/concepts/tokens.md. Every instant is an arrival by the kernel's clock, where that is known, so late reading
-//! changes no figure; how much it would have changed is reported ([`ReadingError`]).
+//! The formulas are those of book/src/concepts/tokens.md. Every instant is an arrival by the kernel's clock, if that is
+//! known, so late reading changes no figure. The difference that it would have made is reported ([`ReadingError`]).
 
 use offered_base::{Difference, Nanos};
 use offered_events::{Event, Outcome, TokenStream};
@@ -9,18 +9,24 @@ use offered_stats::values::{Sorted, Values};
 use offered_workload::Goodput;
 use serde::{Deserialize, Serialize};
 
+use crate::metric_error::{MetricError, PERCENTILES};
 use crate::verdict::statistics::TimeStats;
 
 /// From this share of chunks that were read together on, gaps are unknown too often.
 const MAX_COALESCED: f64 = 0.01;
 /// Prompts may differ from their intended length by this share, over a run.
 const MAX_PROMPT_ERROR: f64 = 0.05;
-/// The percentiles whose reading error is reported.
-const PERCENTILES: [f64; 3] = [0.50, 0.95, 0.99];
 
 /// Time to first token: arrival of the first chunk - scheduled time. `None` without one.
 pub fn time_to_first_token(event: &Event) -> Option<Difference> {
     Some(event.stream.as_ref()?.first_token? - event.intended)
+}
+
+/// The smallest time to first token that a generator without delays may have measured: earliest arrival of the first
+/// chunk - instant at which the request was written. `None` without one.
+pub fn punctual_time_to_first_token(event: &Event) -> Option<Difference> {
+    let stream = event.stream.as_ref()?;
+    Some(stream.first_earliest.or(stream.first_token)? - event.written()?)
 }
 
 /// Time per output token after the first chunk, to the nanosecond. `None` if the server did not count its tokens, or sent one chunk only.
@@ -33,13 +39,14 @@ pub fn gaps(event: &Event) -> impl Iterator<Item = Difference> {
     event.stream.iter().flat_map(|stream| &stream.gaps_us).map(|us| Difference(i64::from(*us) * 1000))
 }
 
-/// The gaps between tokens: those between chunks, if each has one token.
+/// The gaps between tokens, which are the gaps between chunks if each chunk has one token.
 pub fn token_gaps(event: &Event) -> impl Iterator<Item = Difference> {
     let is_single = |stream: &TokenStream| stream.tokens_out == Some(stream.chunks);
     gaps(event).filter(move |_| event.stream.as_deref().is_some_and(is_single))
 }
 
-/// Whether a request meets all limits. A response of one chunk meets any time per token; one whose tokens were not counted meets none.
+/// Whether a request meets all limits. A response of one chunk meets any limit of the time per token; a response
+/// without a count of tokens meets none.
 pub fn is_good(event: &Event, limits: Goodput) -> bool {
     let within = |time: Option<Difference>, limit: Option<Nanos>| {
         limit.is_none_or(|limit| time.is_some_and(|time| time <= Difference::from(limit)))
@@ -62,15 +69,16 @@ pub struct TokenMetrics {
     pub times: Vec<TimeStats>,
     /// Tokens of the prompts, counted by the server.
     pub tokens_in: u64,
-    /// Tokens that the prompts were to have, over those that the server counted, minus one, as a percentage; `None` if the workload draws no prompts.
+    /// The intended number of tokens of the prompts relative to the number that the server counted, minus one, as a
+    /// percentage; `None` if the workload draws no prompts.
     pub prompt_error_percent: Option<f64>,
-    /// Those of them that the server took from a cache.
+    /// Number of prompt tokens that the server took from a cache.
     pub tokens_cached: u64,
     /// Tokens of the responses, counted by the server.
     pub tokens_out: u64,
-    /// Output tokens per second: those of the responses that ended in the judged time, over its length.
+    /// Output tokens per second: the tokens of the responses that ended in the analysed time, divided by its length.
     pub output_tokens_per_s: Option<f64>,
-    /// Output tokens per second of one user, while a response arrives: one over the median of `tpot`.
+    /// Output tokens per second of one user while a response arrives: the inverse of the median of `tpot`.
     pub output_tokens_per_s_per_user: Option<f64>,
     /// Number of chunks.
     pub chunks: u64,
@@ -80,13 +88,13 @@ pub struct TokenMetrics {
     pub coalesced_percent: f64,
     /// Number of streams whose tokens the server did not count.
     pub without_usage: u64,
-    /// What late reading would have added; empty if it was not measured.
+    /// The errors that late reading would have caused; empty if they were not measured.
     pub reading_errors: Vec<ReadingError>,
     /// The requests within the limits of the workload; `None` if it has none.
     pub goodput: Option<GoodputStats>,
 }
 
-/// The difference between a percentile by the instants of reading and by those of arrival.
+/// The difference between a percentile by the times of reading and by the times of arrival.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadingError {
@@ -94,14 +102,14 @@ pub struct ReadingError {
     pub metric: String,
     /// The percentile: 50, 95 or 99.
     pub percentile: f64,
-    /// Its value by the instants of arrival, which is the one that is reported.
+    /// The value by the times of arrival, which is the reported value.
     pub arrival_ms: f64,
-    /// Its value by the instants of reading.
+    /// The value by the times of reading.
     pub reading_ms: f64,
 }
 
 impl ReadingError {
-    /// The share of the value by the instants of reading that late reading caused, as a fraction.
+    /// The share that late reading caused in the value by the times of reading, as a fraction.
     pub fn share(&self) -> f64 {
         if self.reading_ms == 0.0 { 0.0 } else { (self.reading_ms - self.arrival_ms).abs() / self.reading_ms.abs() }
     }
@@ -121,7 +129,7 @@ pub struct GoodputStats {
     pub good: u64,
     /// Number of scheduled requests, except those that the end of the run cut off.
     pub requests: u64,
-    /// Good requests per second of the judged time.
+    /// Good requests per second of the analysed time.
     pub rate_per_s: Option<f64>,
     /// The percentage of good requests.
     pub share_percent: Option<f64>,
@@ -144,7 +152,7 @@ pub enum StreamWarning {
         /// Number of all streams.
         of: u64,
     },
-    /// Chunks are no tokens.
+    /// Chunks have more or less than one token.
     TokensPerChunk {
         /// Mean number of tokens in a chunk.
         mean: f64,
@@ -159,16 +167,23 @@ pub enum StreamWarning {
         /// The percentile.
         error: ReadingError,
     },
+    /// The generator may have changed a percentile by more than the tolerance.
+    GeneratorError {
+        /// The percentile.
+        error: MetricError,
+    },
 }
 
 impl StreamWarning {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Coalesced { percent } => {
-                format!("{percent:.1} % of the chunks were read together with a later one: their gaps are not known")
+                format!(
+                    "{percent:.1} % of the chunks were read together with a later chunk, so the gaps between them are unknown"
+                )
             }
             Self::WithoutUsage { streams, of } => {
-                format!("{streams} of {of} streams have no count of tokens: they have no tpot, and add no tokens/s")
+                format!("{streams} of {of} streams have no count of tokens, so tpot and tokens/s exclude them")
             }
             Self::TokensPerChunk { mean } => {
                 format!("a chunk has {mean:.2} tokens on average: gaps are times between chunks, not between tokens")
@@ -178,15 +193,16 @@ impl StreamWarning {
                 format!("prompts are {side} than intended, by {percent:.0} % of the tokens that the server counted")
             }
             Self::ReadLate { error } => format!(
-                "the generator read late: the {} p{} is {:.1} ms by the kernel's clock and {:.1} ms by the instants of reading",
+                "the generator read responses late: the {} p{} is {:.1} ms by the kernel's timestamps, and {:.1} ms by the times of reading",
                 error.metric, error.percentile, error.arrival_ms, error.reading_ms
             ),
+            Self::GeneratorError { error } => format!("the generator was late: it {}", error.text()),
         }
     }
 
     pub(crate) fn fix(&self) -> &'static str {
         match self {
-            Self::Coalesced { .. } | Self::ReadLate { .. } => {
+            Self::Coalesced { .. } | Self::ReadLate { .. } | Self::GeneratorError { .. } => {
                 "add threads, divide the load between machines, or reserve cores for the generator"
             }
             Self::PromptLength { .. } => {
@@ -213,11 +229,16 @@ pub(crate) struct TokenCollector {
     gap: Values<i64>,
     itl: Values<i64>,
     response: Values<i64>,
-    /// Time to first token and per token by the instants of reading, where those are known.
+    /// Time to first token and per token by the times of reading; `None` if unknown.
     read_ttft: Values<i64>,
     read_tpot: Values<i64>,
+    /// The smallest times to first token, and the smallest and largest times per token, without delays of the
+    /// generator.
+    least_ttft: Values<i64>,
+    least_tpot: Values<i64>,
+    most_tpot: Values<i64>,
     tokens_in: u64,
-    /// Intended and counted tokens of the prompts where both are known.
+    /// Intended and counted tokens of the prompts for which both are known.
     intended: (u64, u64),
     tokens_cached: u64,
     tokens_out: u64,
@@ -235,7 +256,7 @@ impl TokenCollector {
         Self { limits, ..Self::default() }
     }
 
-    /// Adds an event of the run. `is_scheduled`: it is scheduled in the judged time; `has_ended`: it ended in it.
+    /// Adds an event of the run. `is_scheduled`: it is scheduled in the analysed time; `has_ended`: it ended in it.
     #[inline]
     pub(crate) fn add(&mut self, event: &Event, is_scheduled: bool, has_ended: bool) {
         if is_scheduled
@@ -263,10 +284,15 @@ impl TokenCollector {
             (&mut self.ttfa, stream.first_answer.map(|at| at - event.intended)),
             (&mut self.tpot, tpot),
             (&mut self.response, event.response()),
+            (&mut self.least_ttft, punctual_time_to_first_token(event)),
         ] {
             if let Some(time) = time {
                 values.add(time.0);
             }
+        }
+        if let Some([least, most]) = stream.time_per_token_range_ns() {
+            self.least_tpot.add(least.round() as i64);
+            self.most_tpot.add(most.round() as i64);
         }
         self.has_other_answers |= stream.first_answer != stream.first_token;
         gaps(event).for_each(|gap| self.gap.add(gap.0));
@@ -292,22 +318,30 @@ impl TokenCollector {
         self.without_usage += u64::from(stream.tokens_out.is_none());
     }
 
-    /// The metrics over this time; `None` without streams and without limits of goodput.
-    pub(crate) fn finish(self, judged: Nanos) -> Option<TokenMetrics> {
+    /// The metrics over this time, `None` without streams and without limits of goodput; and the errors of their percentiles, if late reading
+    /// was measured for most of the streams.
+    pub(crate) fn finish(self, judged: Nanos) -> (Option<TokenMetrics>, Vec<MetricError>) {
         if self.streams == 0 && self.limits.is_none() {
-            return None;
+            return (None, Vec::new());
         }
         let per_s = |n: u64| (judged > Nanos::ZERO).then(|| n as f64 / judged.as_secs_f64());
         let [ttft, ttfa, tpot, gap, itl, response] =
             [self.ttft, self.ttfa, self.tpot, self.gap, self.itl, self.response].map(Values::sorted);
         let [read_ttft, read_tpot] = [self.read_ttft, self.read_tpot].map(Values::sorted);
+        let [least_ttft, least_tpot, most_tpot] =
+            [self.least_ttft, self.least_tpot, self.most_tpot].map(Values::sorted);
+        let mut errors = Vec::new();
+        if 2 * read_ttft.len() > ttft.len() {
+            errors.extend(MetricError::all("ttft", &ttft, [&least_ttft, &ttft]));
+            errors.extend(MetricError::all("tpot", &tpot, [&least_tpot, &most_tpot]));
+        }
         let row = |name: &str, values: &Sorted<i64>| {
             Some(TimeStats::of(name.to_owned(), &values.summary(1e6)?, judged.as_secs_f64() * 1e3, None))
         };
         let answers = row("ttfa", &ttfa).filter(|_| self.has_other_answers);
         let rows = [row("ttft", &ttft), answers, row("tpot", &tpot), row("gap", &gap), row("itl", &itl)];
         let median_tpot = tpot.quantile(0.5).filter(|ns| *ns > 0);
-        Some(TokenMetrics {
+        let metrics = TokenMetrics {
             streams: self.streams,
             times: rows.into_iter().chain([row("response", &response)]).flatten().collect(),
             tokens_in: self.tokens_in,
@@ -332,7 +366,8 @@ impl TokenCollector {
                 let share_percent = (requests > 0).then(|| 100.0 * good as f64 / requests as f64);
                 GoodputStats { ttft_ms, tpot_ms, response_ms, good, requests, rate_per_s, share_percent }
             }),
-        })
+        };
+        (Some(metrics), errors)
     }
 }
 
@@ -346,7 +381,7 @@ fn reading_errors(metric: &str, arrival: &Sorted<i64>, reading: &Sorted<i64>) ->
 }
 
 impl TokenMetrics {
-    /// The row of this metric.
+    /// The row of `metric` in `times`; `None` if it has no values.
     pub fn times_of(&self, metric: &str) -> Option<&TimeStats> {
         self.times.iter().find(|row| row.label == metric)
     }
@@ -413,7 +448,7 @@ mod tests {
     fn metrics(events: impl Iterator<Item = Event>, limits: Option<Goodput>) -> Option<TokenMetrics> {
         let mut collector = TokenCollector::new(limits);
         events.for_each(|event| collector.add(&event, true, true));
-        collector.finish(Nanos::from_secs(10))
+        collector.finish(Nanos::from_secs(10)).0
     }
 
     #[test]
@@ -443,8 +478,57 @@ mod tests {
         assert_eq!((error.percentile, error.arrival_ms, error.reading_ms), (50.0, 50.0, 52.0));
         assert_eq!(metrics.warnings(0.05, 1.0), []);
         let warning = &metrics.warnings(0.03, 1.0)[0];
-        assert!(warning.message().contains("the ttft p95 is 50.0 ms by the kernel's clock and 52.0 ms"), "{warning:?}");
+        assert!(
+            warning
+                .message()
+                .contains("the ttft p95 is 50.0 ms by the kernel's timestamps, and 52.0 ms by the times of reading"),
+            "{warning:?}"
+        );
         assert_eq!(metrics.warnings(0.03, 3.0), []);
+    }
+
+    /// A punctual generator would have measured a `ttft` of 50 ms and a `tpot` of 10 ms of every request. Of a hundred requests one is sent 20 ms
+    /// late, one is written 20 ms late, and the thread reads the first three chunks of one at once, when the third arrives.
+    #[test]
+    fn stated_errors_bound_the_true_ones() {
+        let delayed = |i: u64| {
+            let intended = Instant::from_millis(10 * i);
+            let after = |ms: u64| intended + Nanos(ms * MS);
+            let (late, writing) = (u64::from(i.is_multiple_of(100)) * 20, u64::from(i % 100 == 30) * 20);
+            let on_wire = late + writing;
+            let mut stream = *event(1).stream.unwrap();
+            stream.first_token = Some(after(on_wire + 50));
+            stream.last_token = Some(after(on_wire + 680));
+            if i % 100 == 60 {
+                (stream.first_token, stream.first_earliest) = (Some(after(70)), Some(after(49)));
+            }
+            Event {
+                sent: Some(after(late)),
+                writing_lateness: Some(Nanos(writing * MS)),
+                done: stream.last_token,
+                outcome: Outcome::Ok,
+                stream: Some(Box::new(stream)),
+                ..Event::at(intended)
+            }
+        };
+        let mut collector = TokenCollector::new(None);
+        for i in 0..10_000 {
+            collector.add(&delayed(i), true, true);
+        }
+        let (metrics, errors) = collector.finish(Nanos::from_secs(100));
+        let metrics = metrics.unwrap();
+        for (metric, truth) in [("ttft", 50.0), ("tpot", 10.0)] {
+            let row = metrics.times_of(metric).unwrap();
+            let of = |p: f64| errors.iter().find(|error| (&*error.metric, error.percentile) == (metric, p)).unwrap();
+            for (p, value) in [(50.0, row.p50_ms), (95.0, row.p95_ms), (99.0, row.p99_ms)] {
+                let error = of(p);
+                assert_eq!(error.value_ms, value);
+                assert!((value - truth).abs() <= error.error_ms, "{error:?}");
+            }
+        }
+        let p99 = &errors[2];
+        assert_eq!((p99.value_ms, p99.least_ms, p99.most_ms, p99.error_ms), (70.0, 50.0, 70.0, 20.0));
+        assert_eq!((MetricError::worst(&errors, 0.05), MetricError::worst(&errors, 0.3)), (Some(p99), None));
     }
 
     #[test]

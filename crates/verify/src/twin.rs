@@ -1,15 +1,16 @@
 //! The twin: a run compared with a simulation of its server model under the same requests, pair by pair.
 //!
-//! A minute of load is short: a few long requests, or a burst, change the mean response time by half. A simulation with
-//! the same workload and seed has the same long requests and the same burst, so the ratio of the two means is known
-//! much better than either mean (common random numbers; Law and Kelton, Simulation Modeling and Analysis, section
-//! 11.2).
+//! A minute of load is short: a few long requests, or a burst, can change the mean response time by half. A simulation
+//! with the same workload and seed has the same long requests and the same burst, so the ratio of the two means is
+//! known more precisely than either mean (common random numbers; Law and Kelton, Simulation Modeling and Analysis,
+//! section 11.2).
 //!
 //! # Method
 //! Pairs are sorted by scheduled time and divided into batches of equal size. The ratio is that of the sums of
 //! all response times. Its confidence interval is that of the classical ratio estimator (delta method: residuals of the
 //! batch sums, R - ratio M), corrected for autocorrelation and skewness of the batches; see
-//! [`offered_stats::steady_state::ratio`]. Its coverage is measured by `crates/experiment/tests/twin.rs` and reported
+//! [`offered_stats::steady_state::ratio`]. In a short run that happens to be calm, a slower server is hardly slower than its model: where
+//! the correlation of the model's responses is known, [`Twin::with_requirements`] moves the end that is farther from 1. Its coverage is measured by `crates/experiment/tests/twin.rs` and reported
 //! in book/src/concepts/twin.md.
 //!
 //! # Limitations
@@ -21,6 +22,7 @@ use std::ops::Range;
 
 use offered_base::{Difference, Instant, Nanos, Purpose, Seed};
 use offered_events::{Event, Outcome, Recording};
+use offered_stats::requirements::{IntervalRequirements, MeanRequirement};
 use offered_stats::steady_state::{Estimate, ratio};
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +34,9 @@ const MAX_PAIRS: u64 = 1_000_000;
 const BATCHES: usize = 32;
 const MIN_BATCHES: usize = 16;
 const MIN_PAIRS_PER_BATCH: usize = 8;
+/// The variance of a ratio increases by this number divided by the number of correlation lengths of the mean response. The value was chosen
+/// by coverage.
+const ALLOWANCE: f64 = 60.0;
 
 /// A run compared with a simulation of its server model under the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,12 +44,12 @@ const MIN_PAIRS_PER_BATCH: usize = 8;
 pub struct Twin {
     /// The server model: its system and its scheduling discipline.
     pub model: String,
-    /// One request in this number was compared, selected by session and step; 1: all.
+    /// The inverse of the share of requests that were compared: with 4, one in four, selected by session and step; 1: all requests.
     pub sampled_one_in: u64,
-    /// Number of requests that succeeded in both.
+    /// Number of requests that succeeded in both run and simulation.
     pub pairs: u64,
-    /// Number of pairs with the same scheduled time in both: all in an open system, only the first request of each user
-    /// in a closed one.
+    /// Number of pairs with the same scheduled time in run and simulation. In an open system these are all pairs, in a closed one
+    /// only the first requests of users.
     pub same_time: u64,
     /// Requests without a pair, by reason.
     pub unpaired: Unpaired,
@@ -58,22 +63,23 @@ pub struct Twin {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unpaired {
-    /// The generator did not send them.
+    /// Requests that the generator did not send.
     pub unsent: u64,
-    /// They were sent and failed.
+    /// Requests that were sent and failed.
     pub failed: u64,
-    /// They succeeded in the run, but the model rejected them because it was full.
+    /// Requests that succeeded in the run, but that the model rejected because it was full.
     pub rejected_by_model: u64,
-    /// They are of different labels in the run and in the model.
+    /// Requests with different labels in the run and in the model.
     pub different_request: u64,
-    /// Only in the run: in the model, their session had not come that far when the time was over, or had ended.
+    /// Requests only in the run: in the model, their session had ended, or had not reached them at the end of the
+    /// simulated time.
     pub only_in_run: u64,
-    /// Only in the model.
+    /// Requests only in the model.
     pub only_in_model: u64,
 }
 
 impl Unpaired {
-    /// The total number.
+    /// The total number of requests without a pair.
     pub fn all(&self) -> u64 {
         let Self {
             unsent,
@@ -88,7 +94,7 @@ impl Unpaired {
 }
 
 /// Statistics of the pairs of one label. Response times are done - scheduled. Confidence intervals are 95 %; `None` if
-/// there are too few pairs.
+/// there are too few pairs, or if the sizes of the model have a tail so heavy that it has no interval, however long the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairedStats {
@@ -98,17 +104,17 @@ pub struct PairedStats {
     pub n: u64,
     /// The mean response time of the run.
     pub response_ms: f64,
-    /// The lower end of its confidence interval, computed from the run alone.
+    /// The lower end of the 95 % confidence interval of `response_ms`, computed from the run alone.
     pub response_low_ms: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `response_ms`.
     pub response_high_ms: Option<f64>,
     /// The mean response time of the model for the same requests.
     pub model_ms: f64,
     /// The ratio of run to model; `None` if the model takes no time.
     pub ratio: Option<f64>,
-    /// The lower end of its confidence interval, computed from pairs.
+    /// The lower end of the 95 % confidence interval of `ratio`, computed from pairs.
     pub ratio_low: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `ratio`.
     pub ratio_high: Option<f64>,
     /// Pearson's correlation of the two response times, -1 to 1; `None` if one of them is constant.
     pub correlation: Option<f64>,
@@ -129,15 +135,15 @@ pub struct PairedInterval {
 /// A request in the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimulatedRequest {
-    /// Its session.
+    /// The session.
     pub session: u64,
-    /// Its number in the session, from 0.
+    /// The number of the request in its session, from 0.
     pub step: u32,
     /// The number of its label.
     pub label: u16,
-    /// Its scheduled time in the simulation.
+    /// The scheduled time in the simulation.
     pub intended: Instant,
-    /// Its response time (done - scheduled); `None` if the model rejected it.
+    /// The response time (done - scheduled); `None` if the model rejected it.
     pub response: Option<Nanos>,
 }
 
@@ -148,7 +154,7 @@ pub struct PairSampler {
 }
 
 impl PairSampler {
-    /// For a run of this number of requests: all of up to a million, otherwise about a million.
+    /// A sampler for a run of `launches` requests: it selects all if there are at most a million, otherwise about a million.
     pub fn of(launches: u64) -> Self {
         Self { one_in: launches.div_ceil(MAX_PAIRS).max(1) }
     }
@@ -236,12 +242,35 @@ impl Twin {
         })
     }
 
+    /// Allows for what is known of the model. Where the correlation of its responses is known, moves the end of the interval of each ratio
+    /// that is farther from 1; the other end, which shows whether run and model differ, stays. Where its sizes permit no interval of a mean,
+    /// removes that of the run alone: large sizes cancel in the ratio. If its mean is infinite, so that the ratio of the means is undefined,
+    /// removes all intervals.
+    #[must_use]
+    pub fn with_requirements(mut self, requirements: &IntervalRequirements) -> Self {
+        let responses = self.pairs * self.sampled_one_in;
+        let lengths = requirements.queue.map_or(f64::INFINITY, |queue| queue.correlation_lengths_of_mean(responses));
+        let factor = (1.0 + ALLOWANCE / lengths).sqrt();
+        for row in &mut self.requests {
+            if !matches!(requirements.mean, MeanRequirement::Responses(_)) {
+                (row.response_low_ms, row.response_high_ms) = (None, None);
+            }
+            if requirements.mean == MeanRequirement::InfiniteMean {
+                (row.ratio_low, row.ratio_high) = (None, None);
+            }
+            let Some(ratio) = row.ratio else { continue };
+            let farther = if ratio < 1.0 { &mut row.ratio_low } else { &mut row.ratio_high };
+            *farther = farther.map(|end| (ratio + (end - ratio) * factor).max(0.0));
+        }
+        self
+    }
+
     /// The statistics of all pairs.
     pub fn total(&self) -> Option<&PairedStats> {
         self.requests.last()
     }
 
-    /// A summary in sentences: how run and model compare, how precise this is, and what was not compared.
+    /// A summary in sentences: the comparison of run and model, its precision, and the requests that were not compared.
     pub fn sentences(&self) -> Vec<String> {
         let compared = self.total().map(PairedStats::sentences);
         compared.into_iter().flatten().chain([self.pairs_sentence()]).chain(self.sample_sentence()).collect()
@@ -275,8 +304,8 @@ impl Twin {
     }
 }
 
-/// Joins requests by session and step, sorted on both sides. Returns the pairs, how many of them have the same
-/// scheduled time, and the unpaired requests.
+/// Joins requests by session and step, sorted on both sides. Returns the pairs, the number of pairs with equal
+/// scheduled times, and the unpaired requests.
 fn pair_requests(
     run_requests: &[RunRequest],
     simulated: Vec<SimulatedRequest>,
@@ -363,13 +392,16 @@ impl PairedStats {
 }
 
 impl PairedStats {
-    /// How run and model compare, and how precise this is.
+    /// The comparison of run and model, and its precision, as text.
     fn sentences(&self) -> Vec<String> {
         let (Some(ratio), Some(low), Some(high)) = (self.ratio, self.ratio_low, self.ratio_high) else {
-            return vec![format!(
-                "These are too few pairs for a confidence interval; {} would suffice.",
-                MIN_BATCHES * MIN_PAIRS_PER_BATCH
-            )];
+            let enough = MIN_BATCHES * MIN_PAIRS_PER_BATCH;
+            return vec![if self.ratio.is_none() || self.n < enough as u64 {
+                format!("These are too few pairs for a confidence interval; {enough} would suffice.")
+            } else {
+                "The mean response time of the model is infinite, so the ratio of the means has no confidence interval."
+                    .to_owned()
+            }];
         };
         let percent = |part: f64| format!("{:.1}", 100.0 * part);
         let compared = if low <= 1.0 && high >= 1.0 {

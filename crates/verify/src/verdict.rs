@@ -4,6 +4,7 @@
 //! missing.
 
 pub(crate) mod enums;
+mod fixes;
 pub(crate) mod statistics;
 pub(crate) mod visit_statistics;
 pub(crate) mod warning_kind;
@@ -41,10 +42,10 @@ pub struct Verdict {
     pub source: Source,
     /// The part of the recording that was judged.
     pub window: Window,
-    /// What is missing of the run; `None` if the recording contains all of it. An incomplete run is invalid.
+    /// The missing parts of the run; `None` if the recording is complete. An incomplete run is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<Incomplete>,
-    /// The load that was specified. The requests are compared with it.
+    /// The specified load, with which the requests are compared.
     pub expected: Expected,
     /// The arrivals of sessions; only in a partly-open system. There, session arrivals are compared with the specification, because the
     /// later requests of a session depend on responses.
@@ -55,14 +56,15 @@ pub struct Verdict {
     pub requests: Vec<RequestStats>,
     /// Number of responses by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests on the wire over the whole run, with redirects, resends and objects: what the log of the server contains. `None` for the file
-    /// of another tool.
+    /// Requests on the wire over the whole run, with redirects, retries and objects, as the log of the server contains
+    /// them. `None` for the file of another tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_the_wire: Option<OnTheWire>,
     /// First attempts, retries and goodput. `None` if no request was sent again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<AttemptStats>,
-    /// Visits: how many succeeded, their times by flow, and requests by step. `None` if the workload makes none, or if they are unknown.
+    /// Visits: their successes and failures, their times by flow, and requests by step. `None` if the workload makes
+    /// none, or if they are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visits: Option<VisitStats>,
     /// The metrics of the workload: numbers in responses. Empty if it has none.
@@ -77,7 +79,7 @@ pub struct Verdict {
     /// Times to first byte (first byte - scheduled) of successful requests, one row per label, then `Total`; empty if no first byte was
     /// recorded.
     pub first_byte: Vec<TimeStats>,
-    /// The metrics of streamed responses; `None` if no response was one and the workload states no goodput.
+    /// The metrics of streamed responses; `None` if no response was streamed and the workload states no goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<TokenMetrics>,
     /// Bytes received, one row per label, then `Total`; empty if no sizes were recorded.
@@ -92,10 +94,10 @@ pub struct Verdict {
     pub clocks: Vec<Clock>,
     /// Lateness (sent - scheduled). `None` if the scheduled times are unknown.
     pub lateness: Option<Lateness>,
-    /// Requests that were not sent, by worker and reason; empty if all were.
+    /// Requests that were not sent, by worker and reason; empty if all requests were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_sent: Vec<NotSent>,
-    /// How late responses were read. `None` if that was not measured.
+    /// The lateness of reading responses. `None` if it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reading: Option<ReadingLateness>,
     /// How the operating system scheduled the sending threads, one entry per process; empty if it is unknown.
@@ -156,6 +158,11 @@ impl Document for Verdicts {
 }
 
 impl Verdict {
+    /// The heading for requests without a send time: in an incomplete run it is not known whether they were sent.
+    pub const fn not_sent_heading(&self) -> &'static str {
+        if self.incomplete.is_some() { "missing" } else { "not sent" }
+    }
+
     /// The finding of `check`; `None` if this check was not made.
     pub fn finding(&self, check: Check) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.check == check)
@@ -175,13 +182,17 @@ pub struct RequestStats {
     pub ok: u64,
     /// Number of failed requests, including those that were not sent.
     pub failed: u64,
-    /// The median.
+    /// Number of requests in `failed` that were not sent. In an incomplete run some of these may have been sent, but
+    /// not recorded.
+    #[serde(default)]
+    pub not_sent: u64,
+    /// The median response time.
     pub p50_ms: Option<f64>,
-    /// The 95th percentile.
+    /// The 95th percentile of the response time.
     pub p95_ms: Option<f64>,
-    /// The 99th percentile.
+    /// The 99th percentile of the response time.
     pub p99_ms: Option<f64>,
-    /// The maximum.
+    /// The maximum response time.
     pub max_ms: Option<f64>,
 }
 
@@ -230,15 +241,16 @@ pub struct Expected {
     pub arrivals: String,
     /// The system model (open, closed or partly open); `None` if it is unknown.
     pub system: Option<System>,
-    /// Whether it is the load of the run's own workload.
+    /// Whether the specified load is that of the run's own workload.
     #[serde(default)]
     pub is_own_workload: bool,
     /// The target rate; `None` if no rate was specified.
     pub target_rate_per_s: Option<f64>,
-    /// The target rate of all requests, those of sessions included; `None` if responses determine it, or if no rate was specified.
+    /// The target rate of all requests, including later requests of sessions; `None` if responses determine it, or if
+    /// no rate was specified.
     #[serde(default)]
     pub target_request_rate_per_s: Option<f64>,
-    /// The rate that the schedule of this seed has in the judged time; only for a rate that changes at random.
+    /// The rate that the schedule of this seed has in the analysed time; only for a rate that changes at random.
     pub scheduled_rate_per_s: Option<f64>,
     /// The CoV of the gaps that theory predicts; `None` if theory has no formula for it.
     pub expected_cov: Option<f64>,
@@ -254,7 +266,7 @@ pub struct Sessions {
     pub n: u64,
     /// The target rate of sessions; `None` if no rate was specified.
     pub target_rate_per_s: Option<f64>,
-    /// The sent rate of sessions: one over the mean gap.
+    /// The sent rate of sessions: the inverse of the mean gap.
     pub sent_rate_per_s: Option<f64>,
     /// The CoV of the gaps between scheduled first requests; `None` if the scheduled times are unknown.
     pub scheduled_cov: Option<f64>,
@@ -262,7 +274,7 @@ pub struct Sessions {
     pub measured_cov: Option<f64>,
     /// The lower end of the 95 % confidence interval of `measured_cov`; exact for exponential gaps.
     pub cov_low: Option<f64>,
-    /// The upper end of the interval.
+    /// The upper end of the 95 % confidence interval of `measured_cov`.
     pub cov_high: Option<f64>,
 }
 
@@ -274,22 +286,32 @@ pub struct Stability {
     pub state: StabilityState,
     /// The reason why stability was not checked; `None` if it was.
     pub not_checked_reason: Option<NotCheckedReason>,
-    /// Requests sent per second, in the measured time.
+    /// Requests scheduled per second, sent or not, in the analysed time; the schedule of the seed differs from the target rate by
+    /// chance. `None` if the scheduled times are unknown, or requests are missing.
+    #[serde(default)]
+    pub scheduled_rate_per_s: Option<f64>,
+    /// Requests sent per second, in the analysed time.
     pub sent_rate_per_s: f64,
-    /// Complete responses per second, successful or not, in the measured time.
+    /// Complete responses per second, successful or not, in the analysed time.
     pub completed_rate_per_s: f64,
-    /// Requests in flight at the start of the measured time. Requests that timed out count as in flight, because the system may still be
+    /// Requests in flight at the start of the analysed time. Requests that timed out count as in flight, because the system may still be
     /// working on them.
     pub in_flight_at_start: u64,
-    /// Requests in flight at the end of the measured time, counted in the same way.
+    /// Requests in flight in the middle of the analysed time, counted as `in_flight_at_start`.
+    #[serde(default)]
+    pub in_flight_at_middle: u64,
+    /// Requests in flight at the end of the analysed time, counted as `in_flight_at_start`.
     pub in_flight_at_end: u64,
-    /// How many of `in_flight_at_end` timed out before that.
+    /// Number of requests in `in_flight_at_end` that timed out before the end.
     pub timed_out: u64,
+    /// Number of requests in `in_flight_at_end` that completed after the end of the analysed time.
+    #[serde(default)]
+    pub completed_later: u64,
     /// The growth of the number in flight, per second.
     pub growth_per_s: f64,
     /// The lower end of the 99 % confidence interval of `growth_per_s`.
     pub growth_low_per_s: f64,
-    /// The upper end of the interval.
+    /// The upper end of the 99 % confidence interval of `growth_per_s`.
     pub growth_high_per_s: f64,
 }
 
@@ -317,15 +339,15 @@ pub struct ThreadStats {
 pub struct Lateness {
     /// Number of sent requests.
     pub n: u64,
-    /// The mean.
+    /// The mean lateness.
     pub mean_us: f64,
-    /// The median.
+    /// The median lateness.
     pub p50_us: f64,
-    /// The 90th percentile.
+    /// The 90th percentile of the lateness.
     pub p90_us: f64,
-    /// The 99th percentile.
+    /// The 99th percentile of the lateness.
     pub p99_us: f64,
-    /// The maximum.
+    /// The maximum lateness.
     pub max_us: f64,
     /// Number of requests that were not sent.
     pub unsent: u64,
@@ -346,14 +368,14 @@ pub struct Stalls {
     /// When the longest stall began, from the start of the run.
     #[serde(default)]
     pub longest_start_s: f64,
-    /// The worker that the longest stall was of; `None` for a run of one worker.
+    /// The worker with the longest stall; `None` for a run of one worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_worker: Option<String>,
     /// The duration of all stalls of all workers together.
     #[serde(default)]
     pub total_ms: f64,
-    /// Whether the sending threads were idle for most of that time, so that the machine did not run them. `false` if they were busy, for example
-    /// with checks of large bodies, or if it is not known.
+    /// Whether the sending threads were idle for most of that time, because the machine did not run them. `false` if
+    /// they were busy, for example with checks of large bodies, or if this is not known.
     #[serde(default)]
     pub threads_idle: bool,
 }
@@ -362,13 +384,13 @@ pub struct Stalls {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Queue {
-    /// The arrival rate lambda: one over the mean gap.
+    /// The arrival rate lambda: the inverse of the mean gap.
     pub rate_per_s: Option<f64>,
     /// The mean response time R.
     pub response_ms: Option<f64>,
     /// The mean number of requests in flight, Q = lambda R.
     pub concurrency: Option<f64>,
-    /// The mean think time Z: the time of a session from the end of a response to its next request.
+    /// The mean think time Z: the time from the end of a response to the next request of the session.
     pub think_ms: Option<f64>,
     /// The mean round-trip time, R + Z.
     pub rtt_ms: Option<f64>,
@@ -384,17 +406,18 @@ pub struct Queue {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limits {
-    /// The tolerated difference of the CoV of the gaps from the expected one, relative to that, or to 1 if that is smaller.
+    /// The tolerated difference of the CoV of the gaps from the expected CoV, relative to the expected CoV, or to 1 if
+    /// that is larger.
     pub cov_percent: f64,
-    /// The largest 99th percentile of the lateness.
+    /// The maximum of the 99th percentile of lateness in a valid run.
     pub lateness_p99_ms: f64,
-    /// The largest share of requests that may stay unsent.
+    /// The largest tolerated share of unsent requests.
     pub not_sent_percent: f64,
-    /// The largest share of its time in which a sending thread may be busy.
+    /// The largest tolerated share of time in which a sending thread is busy.
     pub busy_percent: f64,
-    /// The largest generator error of p50, p95 and p99; 0 tolerates none.
+    /// The largest tolerated generator error of p50, p95 and p99; 0 tolerates no error.
     pub generator_error_percent: f64,
-    /// A smaller generator error causes no warning.
+    /// The smallest generator error of a percentile that causes a warning, in milliseconds.
     pub generator_error_ms: f64,
 }
 
@@ -457,9 +480,9 @@ pub struct Warning {
     /// The kind of the warning, with its numbers. `None` if the warning has no kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<WarningKind>,
-    /// What may be wrong.
+    /// The possible problem, in one sentence.
     pub message: String,
-    /// How to fix it.
+    /// The fix, in the imperative.
     pub fix: String,
     /// Whether the verdict's `reason` already states this warning.
     #[serde(default, skip_serializing_if = "is_false")]

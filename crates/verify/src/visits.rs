@@ -1,11 +1,12 @@
 //! Visits: the sessions of a partly-open system, and the walks of closed users through flows.
 //!
-//! A visit succeeds if all of its requests do and nothing cuts it off: the end of the run, or its user, who breaks it off for the last steps of
-//! the session (`once.end`). Its response time is the sum of the response times of its requests: what the visitor waits, without think time. Its
-//! duration is from the scheduled time of the first request to the end of the last response, with think times.
+//! A visit succeeds if all of its requests succeed and it is not cut off. The end of the run can cut it off, or its
+//! user, who then makes the last steps of the session (`once.end`). Its response time is the sum of the response times
+//! of its requests, without think time. Its duration is from the scheduled time of the first request to the end of the
+//! last response, with think times.
 //!
 //! A group is the part of a visit from one step of a flow to another. It begins with the first request of the first step, and ends with the
-//! last response of the second one. A visit may make it several times, or leave without finishing it.
+//! last response of the second one. A visit may contain a group several times, or end before the group is complete.
 
 use std::collections::HashMap;
 use std::io;
@@ -36,9 +37,9 @@ pub struct VisitRecord {
     pub place: u16,
     /// Number of requests.
     pub requests: u64,
-    /// The sum of their response times.
+    /// The sum of the response times of its requests.
     pub response: Difference,
-    /// The sum of their lateness.
+    /// The sum of the lateness of its requests.
     pub lateness: Difference,
     /// From the scheduled time of the first request to the end of the last response.
     pub duration: Difference,
@@ -83,28 +84,29 @@ pub struct VisitTracker {
 #[derive(Clone, Debug)]
 struct OpenVisit {
     number: u16,
-    /// The place of its last request so far.
+    /// The place of the visit's last request so far.
     place: u16,
-    /// Whether its first request is known; the sessions that are present when a run begins made it earlier. The last steps of a session
-    /// after a visit that was cut off are no visit.
+    /// Whether the first request of the visit is known. (Sessions that are present when a run begins sent it earlier.)
+    /// The last steps of a session after a visit that was cut off do not count as a visit.
     is_whole: bool,
     record: VisitRecord,
     /// Groups that have begun, each with whether its last step was reached.
     groups: Vec<(VisitRecord, bool)>,
 }
 
-/// When a session makes the step of this place, if not at each visit.
+/// When a session makes the step of this place, if it is not part of each visit.
 fn once(flows: Option<&Flows>, place: u16) -> Option<Once> {
     flows?.flow_at(place)?.once
 }
 
 impl VisitTracker {
-    /// For the visits through these flows, and these groups of their steps.
+    /// A collector for visits through these flows and for these groups of their steps.
     pub fn new(flows: Option<Arc<Flows>>, groups: Vec<Group>) -> Self {
         Self { flows, groups, open: HashMap::new() }
     }
 
-    /// Adds a request with its response time, which for a page is until its last object is done. Passes visits and groups that have ended to
+    /// Adds a request with its response time; that of a page ends with its last object. Passes visits and groups that
+    /// have ended to
     /// `see`.
     pub fn add(&mut self, event: &Event, response: Option<Difference>, see: &mut impl FnMut(&VisitRecord)) {
         let Some(position) = event.visit else { return };
@@ -139,7 +141,8 @@ impl VisitTracker {
         }
     }
 
-    /// Whether a visit that goes from one place to another is cut off: its session makes its last steps, and they do not follow that place.
+    /// Whether a visit is cut off by a transition between two places: its session makes its last steps, although they
+    /// do not follow the first place.
     fn is_cut_off(&self, from: u16, to: u16) -> bool {
         let Some(flows) = &self.flows else { return false };
         let is_end = |place| once(self.flows.as_deref(), place) == Some(Once::End);
@@ -150,7 +153,7 @@ impl VisitTracker {
         before.is_some_and(|step| !flows.followers(step as u16).contains(&after))
     }
 
-    /// Passes the visit of `session` and its groups to `see`; `is_over`: its end is known.
+    /// Passes the visit of `session` and its groups to `see`; `is_over` is true if the end of the visit is known.
     fn close(&mut self, session: u64, is_over: bool, see: &mut impl FnMut(&VisitRecord)) {
         let Some(OpenVisit { is_whole, record, groups, .. }) = self.open.remove(&session) else { return };
         for (group, is_reached) in groups {
@@ -262,7 +265,7 @@ impl VisitCounter {
         }
     }
 
-    /// A row per name that has visits; `total`: and the total.
+    /// One row for each name that has visits, and with `total` a row for all.
     fn rows<'n>(self, names: impl Iterator<Item = &'n str>, total: bool) -> Vec<VisitTimes> {
         let (response, duration) = (self.response.sorted(), self.duration.sorted());
         let of = |times: &SortedGroups<i64>, group| times.group(group).and_then(summary);
@@ -360,7 +363,7 @@ impl VisitStats {
         Ok(Some(Self { flows: visits.rows(names.into_iter(), true), steps, groups }))
     }
 
-    /// All visits.
+    /// The row of all visits; `None` if there is none.
     pub fn total(&self) -> Option<&VisitTimes> {
         self.flows.last()
     }
@@ -383,7 +386,7 @@ impl VisitTimes {
         (judged > 0).then(|| 100.0 * self.ok as f64 / judged as f64)
     }
 
-    /// `310 ok, 2 failed; 3.00 requests each; response p95 240 ms, with think time 31.2 s`.
+    /// `310 ok, 2 failed; 3.00 requests each; duration p95 31.2 s, without think times 240 ms`.
     pub fn text(&self) -> String {
         let mut text = format!("{} ok, {} failed", count(self.ok), count(self.failed));
         if self.cut > 0 {
@@ -393,13 +396,13 @@ impl VisitTimes {
         if let (Some(response), Some(duration)) = (self.response, self.duration) {
             let [response, duration] =
                 [response, duration].map(|of| Nanos::from_secs_f64(of.p95_ms.max(0.0) / 1e3)).map(time_text);
-            text += &format!("; response p95 {response}, with think time {duration}");
+            text += &format!("; duration p95 {duration}, without think times {response}");
         }
         text
     }
 }
 
-/// A time in ms, from ten seconds on in s.
+/// A time as text: in ms, from ten seconds on in s.
 fn time_text(time: Nanos) -> String {
     match time.as_secs_f64() {
         seconds if seconds >= 10.0 => format!("{} s", short(seconds)),

@@ -9,7 +9,7 @@ use crate::finding::{EffectSize, Strictness};
 use crate::verdict::{Check, Finding};
 
 /// The share of the significance level; the other shares are in `poisson.rs`.
-const LEVEL_SHARE: f64 = 0.12;
+const LEVEL_SHARE: f64 = 0.06;
 /// Minimum number of windows of a length.
 pub(crate) const MIN_WINDOWS: u64 = 20;
 /// Minimum mean number of requests in a window.
@@ -64,11 +64,7 @@ pub(crate) fn finding(ladder: &[Dispersion], strictness: Strictness) -> Finding 
 /// The counts of a finite population are under-dispersed over times in which a user returns: a user who has just sent a request thinks first.
 pub(crate) fn text(finding: &Finding, ladder: &[(f64, f64)]) -> Option<String> {
     let (idc, low, high) = (finding.estimate?, finding.limit_low?, finding.limit_high?);
-    let (what, cause) = match () {
-        () if idc < low => ("under-dispersed", "a finite population"),
-        () if idc > high => ("over-dispersed", "bursts, or a varying rate"),
-        () => return None,
-    };
+    let (what, cause) = direction(finding)?;
     let is_out = |of: &&(f64, f64)| if idc < low { of.1 < low } else { of.1 > high };
     let decisive = ladder.iter().position(|(_, of_window)| *of_window == idc)?;
     let first = decisive + 1 - ladder[..=decisive].iter().rev().take_while(is_out).count();
@@ -80,4 +76,24 @@ pub(crate) fn text(finding: &Finding, ladder: &[(f64, f64)]) -> Option<String> {
         _ => format!("{from} to {}", span(ladder[last].0)),
     };
     Some(format!("{what} over {over}: {cause} (IDC {idc:.2}, {})", finding.limits_text()))
+}
+
+/// The same of the dispersion at the lowest frequencies of requests over `length_ns`.
+pub(crate) fn text_of_spectrum(finding: &Finding, length_ns: f64) -> Option<String> {
+    let (dispersion, sum) = (finding.estimate?, finding.statistic?);
+    let (what, cause) = direction(finding)?;
+    // The sum has two degrees of freedom for each frequency. Half a period of the highest of them is the shortest time.
+    let frequencies = sum / dispersion / 2.0;
+    let from = span(length_ns / frequencies / 2.0);
+    let limits = finding.limits_text();
+    Some(format!("{what} over {from} and more: {cause} (dispersion of slow changes {dispersion:.2}, {limits})"))
+}
+
+/// Whether the estimate is below or above its limits, with the likely cause.
+pub(crate) fn direction(finding: &Finding) -> Option<(&'static str, &'static str)> {
+    match finding.estimate? {
+        estimate if estimate < finding.limit_low? => Some(("under-dispersed", "a finite population")),
+        estimate if estimate > finding.limit_high? => Some(("over-dispersed", "bursts, or a varying rate")),
+        _ => None,
+    }
 }

@@ -1,7 +1,8 @@
-//! Requests on the wire: what the log of the server contains.
+//! Requests on the wire, as the log of the server contains them.
 //!
-//! One request of the workload may be several there. Redirects are requests of their own, objects of a page and retries too, and over HTTP/2 a
-//! request that the server did not process is sent again.
+//! One request of the workload may be several requests there: redirects, objects of a page and retries are separate
+//! requests. A request that the server did not process (HTTP/2), or whose reused connection it had closed (HTTP/1.1), is sent again, and the log
+//! contains it once.
 
 use std::io;
 
@@ -9,27 +10,28 @@ use offered_base::count;
 use offered_events::{Event, Outcome, Reason, Recording};
 use serde::{Deserialize, Serialize};
 
-/// Number of requests that the generator put on the wire, over the whole run.
+/// Number of requests on the wire that the log of the server contains, over the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OnTheWire {
-    /// Requests of the workload, without those that were not sent or for which no connection could be opened.
+    /// Requests of the workload, except those that were not sent, had no connection, or were reported by the server as not processed.
     pub requests: u64,
     /// Redirects that were followed.
     pub redirects: u64,
     /// Requests for access tokens (OAuth 2.0).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub token_requests: u64,
-    /// Requests that were sent again because the server had not processed them (`REFUSED_STREAM` or `GOAWAY` of HTTP/2).
+    /// Number of times that a request was sent again, because the server had not processed it (`REFUSED_STREAM` or `GOAWAY` of HTTP/2) or had
+    /// closed its reused connection (HTTP/1.1).
     pub resends: u64,
     /// Requests that were sent again by a retry policy.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub retries: u64,
     /// Objects of pages.
     pub objects: u64,
-    /// The sum of all, without `messages`.
+    /// The sum of all these numbers except `resends` and `messages`.
     pub total: u64,
-    /// Messages over a WebSocket that was open already; access logs do not contain them.
+    /// Messages over a WebSocket that was already open; access logs do not contain them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub messages: u64,
 }
@@ -42,14 +44,13 @@ impl OnTheWire {
             return;
         }
         let (token_requests, resends) = (u64::from(event.token_requests), u64::from(event.resends));
-        let is_sent = event.reached_the_wire();
-        // Without its last token, a request was sent only as often as earlier ones were refused.
-        let is_refused = event.outcome == Outcome::AuthError;
-        let redirects = if is_sent || is_refused { u64::from(event.redirects) } else { 0 };
+        // A request whose last redirect had no connection, or that did not get its last token, was sent once for each of these.
+        let redirects = u64::from(event.redirects);
         self.token_requests += token_requests;
         self.redirects += redirects;
+        self.resends += resends;
         self.total += token_requests + redirects;
-        if !is_sent {
+        if !event.reached_the_wire() || event.outcome == Outcome::Unprocessed {
             return;
         }
         if is_message(event) {
@@ -59,8 +60,7 @@ impl OnTheWire {
         self.requests += u64::from(event.object == 0 && event.attempt <= 1);
         self.retries += u64::from(event.attempt > 1);
         self.objects += u64::from(event.object > 0);
-        self.resends += resends;
-        self.total += 1 + resends;
+        self.total += 1;
     }
 
     /// The requests of a run of `offered`; `None` for the file of another tool, which does not contain them all.
@@ -76,22 +76,17 @@ impl OnTheWire {
         Ok(Some(counts))
     }
 
-    /// `209 requests, 84 redirects: 293 on the wire`, and the number of messages; `None` if each request was one on the wire.
+    /// `209 requests, 84 redirects: 293 on the wire`, and the numbers of resends and of messages; `None` if each request was one on the wire.
     pub fn text(&self) -> Option<String> {
         let Self { requests, redirects, token_requests, resends, retries, objects, total, messages } = *self;
-        let extra = [
-            (redirects, "redirect"),
-            (token_requests, "token request"),
-            (resends, "resend"),
-            (retries, "retry"),
-            (objects, "object"),
-        ];
+        let extra =
+            [(redirects, "redirect"), (token_requests, "token request"), (retries, "retry"), (objects, "object")];
         let extra = extra.into_iter().filter(|(n, _)| *n > 0).map(|(n, name)| counted(n, name));
         let parts: Vec<String> = std::iter::once(counted(requests, "request")).chain(extra).collect();
         let total = if parts.len() > 1 { format!(": {}", count(total)) } else { String::new() };
-        let messages = (messages > 0).then(|| format!(", and {}", counted(messages, "WebSocket message")));
-        (parts.len() > 1 || messages.is_some())
-            .then(|| format!("{}{total} on the wire{}", parts.join(", "), messages.unwrap_or_default()))
+        let beside = [(resends, "resend"), (messages, "WebSocket message")].into_iter().filter(|(n, _)| *n > 0);
+        let beside: String = beside.map(|(n, name)| format!(", and {}", counted(n, name))).collect();
+        (parts.len() > 1 || !beside.is_empty()).then(|| format!("{}{total} on the wire{beside}", parts.join(", ")))
     }
 }
 
@@ -107,7 +102,7 @@ fn counted(n: u64, name: &str) -> String {
     format!("{} {}", count(n), if n == 1 { name } else { &several })
 }
 
-/// Whether it was a message over a WebSocket that was open already.
+/// Whether the request was a message over a WebSocket that was already open.
 fn is_message(event: &Event) -> bool {
     event.reused && (event.status == 101 || matches!(event.error, Some(Reason::ExpectTimeout(_))))
 }
@@ -122,13 +117,15 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_was_written_counts_once() {
+    fn everything_that_the_server_may_have_processed_counts_once() {
         let ok = event(Outcome::Ok);
         let no_connection = Some(Reason::ConnectTimeout(Nanos::from_secs(1)));
         let late = Some(Reason::ResponseTimeout(Nanos::from_secs(1)));
         let events = [
             ok.clone(),
             Event { redirects: 2, ..ok.clone() },
+            Event { resends: 1, ..ok.clone() },
+            // The server has processed no attempt of it.
             Event { resends: 3, ..event(Outcome::Unprocessed) },
             Event { object: 1, ..ok.clone() },
             Event { object: 2, ..event(Outcome::HttpError) },
@@ -136,6 +133,8 @@ mod tests {
             // These never had a connection.
             Event { error: no_connection, ..event(Outcome::Timeout) },
             event(Outcome::Refused),
+            // The request itself had one, and its redirect to another target did not.
+            Event { redirects: 1, ..event(Outcome::Refused) },
             // One that got its token first, and one that was refused once and got no other token.
             Event { token_requests: 1, ..ok.clone() },
             Event { token_requests: 1, redirects: 1, ..event(Outcome::AuthError) },
@@ -150,18 +149,18 @@ mod tests {
             counts,
             OnTheWire {
                 requests: 5,
-                redirects: 3,
+                redirects: 4,
                 token_requests: 2,
-                resends: 3,
+                resends: 4,
                 retries: 0,
                 objects: 2,
-                total: 15,
+                total: 13,
                 messages: 0
             }
         );
         assert_eq!(
             counts.text().as_deref(),
-            Some("5 requests, 3 redirects, 2 token requests, 3 resends, 2 objects: 15 on the wire")
+            Some("5 requests, 4 redirects, 2 token requests, 2 objects: 13 on the wire, and 4 resends")
         );
         // Refused, then an error, then a response: two reached the server.
         let attempts = [(1, Outcome::Refused), (2, Outcome::HttpError), (3, Outcome::Ok)];

@@ -1,7 +1,7 @@
 //! Gaps between the requests of each worker, and of each merged node.
 //!
 //! In a Poisson process divided equally among n workers, each gap of a worker is the sum of n gaps, so its CoV is
-//! 1/sqrt(n). Look for a worker that differs from the others.
+//! 1/sqrt(n). A worker whose CoV differs from that of the others has a problem.
 
 use offered_stats::cov::exponential_interval;
 use offered_stats::groups::Groups;
@@ -63,7 +63,7 @@ impl Workers {
         }
     }
 
-    /// One row per worker, if there are several and they are not the nodes; and one row per node, if several were
+    /// One row per worker, if there are several and not exactly one per node; and one row per node, if several were
     /// merged.
     pub(crate) fn finish(self) -> (Vec<TimeStats>, Vec<TimeStats>) {
         let Self { nodes, by_worker, by_node } = self;

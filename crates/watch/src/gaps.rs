@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// sums.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    /// Instants that may still get new neighbours; duplicates once.
+    /// Instants that may still get new neighbours, without duplicates.
     instants: BTreeSet<u64>,
     first: u64,
     n: u64,

@@ -1,6 +1,7 @@
-//! An HTTP server in its own thread that leaves resources to the run: few connections, short time-outs.
+//! An HTTP server in its own thread that uses few resources: it has few connections and short timeouts.
 //!
-//! Clients that send no complete request cannot keep others out: when all connections are in use, the oldest one without a request is closed.
+//! Clients that send no complete request cannot block others: when all connections are in use, the oldest one without a
+//! request is closed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -47,7 +48,7 @@ pub(crate) fn serve(
 /// An open connection.
 struct Connection {
     task: AbortHandle,
-    /// Whether its request is complete, so that it gets its response.
+    /// Whether the request is complete; then the connection waits for its response.
     has_request: Arc<AtomicBool>,
 }
 

@@ -54,7 +54,8 @@ struct Shared {
 }
 
 impl MetricsServer {
-    /// Serves at `address`; port 0 stands for any free port. At a loopback address only requests to an IP address or `localhost` are answered.
+    /// Serves at `address`; port 0 means any free port. At a loopback address, the server responds only to requests for
+    /// an IP address or `localhost`.
     ///
     /// # Errors
     /// The address is not available, or the system cannot start a thread.

@@ -1,7 +1,7 @@
 //! The live page: the figures of a run in a browser, and a button that stops the run.
 //!
-//! An HTTP server in its own thread, which runs only on request. The URL contains a random token: without it the page is not reachable, and
-//! pages of other sites cannot press the button.
+//! An HTTP server in its own thread serves it; it runs only on request. The URL contains a random token, without which
+//! the page is not reachable. So pages of other sites cannot press the button.
 //!
 //! | path | response |
 //! |---|---|
@@ -66,8 +66,8 @@ enum Message {
 }
 
 impl LivePage {
-    /// Serves the page of a run at `address`; port 0 stands for any free port. `about` describes the run in one line. The stop button sets
-    /// `stop`; `None`: no button.
+    /// Serves the page of a run at `address`; port 0 means any free port. `about` describes the run in one line. The
+    /// stop button sets `stop`; `None` means no button.
     ///
     /// # Errors
     /// The address is not available, or the system cannot start a thread.
@@ -133,7 +133,8 @@ impl PageFeed {
     }
 }
 
-/// Shows unreadable characters in all texts of a document as escapes: names of requests, workers and errors come from outside.
+/// Shows unreadable characters in all texts of a document as escapes, because names of requests, workers and errors
+/// come from outside.
 fn make_readable(value: &mut Value) {
     match value {
         Value::String(text) => {

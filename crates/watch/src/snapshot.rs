@@ -26,11 +26,11 @@ pub struct Snapshot {
     pub recent: LiveStats,
     /// Figures of the analysed time so far.
     pub so_far: LiveStats,
-    /// Service times (done - sent) of successful requests in the analysed time: what response times would be without lateness.
+    /// Service times (done - sent) of successful requests in the analysed time: the response times without lateness.
     pub service: Option<ResponsePercentiles>,
     /// Number of requests that were due, sent or not.
     pub requests: u64,
-    /// Number of those that were not sent.
+    /// Number of requests that were due and not sent.
     pub unsent: u64,
     /// Number of requests in flight.
     pub in_flight: u64,
@@ -41,7 +41,7 @@ pub struct Snapshot {
     /// Results by request of the workload, in the analysed time so far, the most frequent first; at most [`Snapshot::MAX_REQUESTS`]. If there are
     /// several, the last row is their `Total`.
     pub by_request: Vec<LiveRequest>,
-    /// The same by scenario of the workload, in its order; empty for a workload with one load only.
+    /// Results by scenario of the workload, in its order; empty for a workload with one load only.
     pub by_scenario: Vec<LiveRequest>,
     /// The workers of a run with several workers.
     pub workers: Vec<LiveWorker>,
@@ -64,7 +64,7 @@ pub struct Snapshot {
     pub measured_cov: Option<f64>,
     /// The lower limit of its 95 % confidence interval, valid for exponential gaps.
     pub measured_cov_low: Option<f64>,
-    /// The upper limit.
+    /// The upper limit of that interval.
     pub measured_cov_high: Option<f64>,
     /// The CoV of the gaps between scheduled times.
     pub scheduled_cov: Option<f64>,
@@ -72,7 +72,7 @@ pub struct Snapshot {
     pub pattern: Pattern,
     /// The interim validity of the run.
     pub validity: Validity,
-    /// The reason for it.
+    /// The reason of the interim validity.
     pub reason: String,
     /// Totals for metrics, if enabled.
     #[serde(skip)]
@@ -113,22 +113,22 @@ pub struct LiveRequest {
     pub ok: u64,
     /// Number of failed requests, including those not sent.
     pub failed: u64,
-    /// Response times (done - intended) of successful requests.
+    /// Response times (done - scheduled) of successful requests.
     pub response: Option<ResponsePercentiles>,
 }
 
 /// A worker of a run. Rates and times are those of the last ten seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveWorker {
-    /// Its share, and its host.
+    /// The share and the host of the worker.
     pub name: String,
-    /// Its state.
+    /// The state of the worker.
     pub state: WorkerPhase,
     /// Time since its last heartbeat, if that is too old.
     pub silent_s: Option<f64>,
     /// Number of requests that were due, sent or not.
     pub requests: u64,
-    /// Number of those that were not sent.
+    /// Number of requests that were due and not sent.
     pub unsent: u64,
     /// Number of requests in flight.
     pub in_flight: u64,
@@ -136,9 +136,9 @@ pub struct LiveWorker {
     pub errors: u64,
     /// Sent requests per second.
     pub sent_rate_per_s: Option<f64>,
-    /// Response times (done - intended) of successful requests.
+    /// Response times (done - scheduled) of successful requests.
     pub response: Option<ResponsePercentiles>,
-    /// Lateness (sent - intended) of ended requests.
+    /// Lateness (sent - scheduled) of ended requests.
     pub lateness: Option<LatenessPercentiles>,
 }
 
@@ -146,21 +146,21 @@ pub struct LiveWorker {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerPhase {
-    /// It has not started.
+    /// The worker has not started.
     #[default]
     NotStarted,
-    /// It runs.
+    /// The worker runs.
     Running,
-    /// It should run, but its last heartbeat is too old.
+    /// The worker should be running, but its last heartbeat is too old.
     Silent,
-    /// It has finished.
+    /// The worker has finished.
     Ended,
-    /// It was killed.
+    /// The worker was killed.
     Lost,
 }
 
 impl LiveWorker {
-    /// Its state as text: `running`, `SILENT for 12 s`.
+    /// The state as text: `running`, `SILENT for 12 s`.
     pub fn state_text(&self) -> String {
         match self.state {
             WorkerPhase::NotStarted => "not started".to_owned(),
@@ -179,7 +179,7 @@ pub struct HistogramBin {
     pub from_ms: f64,
     /// The upper edge.
     pub to_ms: f64,
-    /// The number of responses in it.
+    /// The number of responses in the interval.
     pub count: u64,
 }
 
@@ -201,9 +201,9 @@ pub struct LiveStats {
     pub sent_rate_per_s: Option<f64>,
     /// Complete responses per second, successful or not.
     pub completed_rate_per_s: Option<f64>,
-    /// Response times (done - intended) of successful requests.
+    /// Response times (done - scheduled) of successful requests.
     pub response: Option<ResponsePercentiles>,
-    /// Lateness (sent - intended) of ended requests.
+    /// Lateness (sent - scheduled) of ended requests.
     pub lateness: Option<LatenessPercentiles>,
 }
 
@@ -233,17 +233,17 @@ pub struct LatenessPercentiles {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It waits for its start time.
+    /// The run waits for its start time.
     Starting,
-    /// It sends requests that are excluded from statistics (`skip_first`).
+    /// The run sends requests that are excluded from statistics (`skip_first`).
     WarmingUp,
-    /// It sends requests.
+    /// The run sends requests.
     Running,
     /// All requests are sent; it waits for the last responses.
     Draining,
-    /// It was stopped; it waits briefly for responses.
+    /// The run was stopped, and waits briefly for responses.
     Stopping,
-    /// It is over.
+    /// The run is over.
     Ended,
 }
 
@@ -265,7 +265,7 @@ impl Snapshot {
     /// Maximum number of rows of [`Snapshot::by_request`].
     pub const MAX_REQUESTS: usize = 30;
 
-    /// Progress of the run from 0 to 1, by time or by number of requests, whichever is further.
+    /// Progress of the run from 0 to 1, by time or by number of requests, whichever is larger.
     pub fn progress(&self) -> f64 {
         let part = |of: f64, all: Option<f64>| all.map_or(0.0, |all| (of / all).min(1.0));
         part(self.time_s, self.duration_s).max(part(self.requests as f64, self.max_requests.map(|max| max as f64)))

@@ -66,7 +66,7 @@ pub struct Tally {
     service: Services,
     /// Sent requests; in a partly-open system the first of each session.
     sent: Gaps,
-    /// Their scheduled times.
+    /// The scheduled times.
     scheduled: Gaps,
     outcomes: [u64; Outcome::ALL.len()],
     /// Number of retries of ended requests.
@@ -74,7 +74,7 @@ pub struct Tally {
     statuses: BTreeMap<u16, u64>,
     /// The first requests of the workload in order of labels: name, times, successes, failures.
     requests: Vec<(String, Times, u64, u64)>,
-    /// The same of the scenarios of the workload.
+    /// Name, times, successes and failures of the scenarios of the workload.
     scenarios: Vec<(String, Times, u64, u64)>,
     trackers: Vec<ThresholdTracker>,
     joined: ObjectJoiner,
@@ -89,7 +89,7 @@ pub struct Tally {
     in_flight: Vec<f64>,
     /// Number of requests in the analysed time: sent, and not sent.
     counts: (u64, u64),
-    /// Their first and last send time.
+    /// The first and last send time.
     span: Option<(Instant, Instant)>,
     /// Number of sent requests at each snapshot of the last seconds.
     before: VecDeque<(Instant, u64)>,
@@ -98,7 +98,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// For a run of this fraction of `workload`.
+    /// A tally for a run of this fraction of `workload`.
     pub fn new(workload: &Workload, fraction: f64) -> Self {
         let labels = workload.labels();
         Self {
@@ -195,7 +195,7 @@ impl Tally {
         }
     }
 
-    /// Adds a request to its visit, which may end with it.
+    /// Adds a request to its visit; the visit may end with this request.
     fn add_to_visit(&mut self, event: &Event, objects: &[Object]) {
         let Some(ended) = self.ended_visits.as_mut().filter(|_| event.visit.is_some()) else { return };
         let (analysed, trackers, groups) = (&self.analysed, &mut self.trackers, self.workload.groups());
@@ -292,7 +292,7 @@ impl Tally {
         self.workload.thresholds().iter().any(|threshold| threshold.stop.is_some())
     }
 
-    /// Describes the first threshold that fails and ends the run now.
+    /// Describes the first failed threshold that ends the run now.
     fn first_failed_threshold(&self, thresholds: &[ThresholdResult], now: Instant) -> Option<String> {
         let ends_run = |checked: &&ThresholdResult| {
             let from = checked.threshold.stop.map(|after| self.analysed.start + after);
@@ -362,6 +362,7 @@ impl Tally {
             lateness_share: (1.0 - service_ms / response_ms).max(0.0),
             bunching_share: None,
             reading_share: None,
+            writing_share: None,
         };
         let all = [
             error(50.0, response.p50_ms, service.p50_ms),
@@ -411,7 +412,7 @@ impl Tally {
         counting.map_or_else(|| self.sent_rate(), |((from, before), (to, after))| rate(after - before, from.until(to)))
     }
 
-    /// Sent requests per second in the analysed time, of ended requests.
+    /// Sent requests per second in the analysed time, from ended requests.
     fn sent_rate(&self) -> Option<f64> {
         let (first, last) = self.span?;
         rate(self.counts.0 - 1, first.until(last))

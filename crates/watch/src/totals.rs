@@ -16,7 +16,7 @@ pub struct Totals {
     pub users: Option<u64>,
     /// Results by request.
     pub requests: Vec<RequestTotals>,
-    /// Lateness (sent - intended) of all requests.
+    /// Lateness (sent - scheduled) of all requests.
     pub lateness: BucketHistogram,
 }
 
@@ -27,7 +27,7 @@ pub struct RequestTotals {
     pub name: String,
     outcomes: [u64; Outcome::ALL.len()],
     objects: [u64; Outcome::ALL.len()],
-    /// Response times (done - intended) of successful requests.
+    /// Response times (done - scheduled) of successful requests.
     pub response: BucketHistogram,
     /// Service times (done - sent) of successful requests.
     pub service: BucketHistogram,

@@ -1,5 +1,5 @@
-//! Retries, circuit breakers, and users who give up, for any clock: one event for each request follows from those of its attempts. The attempts of a request
-//! that was sent several times are recorded before it.
+//! Retries, circuit breakers, and users who give up, for any clock. The events of the attempts of a request are
+//! combined to one event of the request. The attempts of a request that was sent several times are recorded before it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -22,7 +22,7 @@ const MAX_RETRIES: u32 = u16::MAX as u32 - 1;
 pub struct Resend {
     /// The scheduled request.
     pub launch: Launch,
-    /// Which request of the workload it is.
+    /// The index of the request in the workload.
     pub label: u16,
     /// The number of the request in the whole run.
     pub sequence: u64,
@@ -41,7 +41,7 @@ pub struct AttemptTracker {
     requests: HashMap<u64, Request>,
     /// When requests are sent again, by session.
     due: BinaryHeap<Reverse<(Instant, u64)>>,
-    /// Whether the run was stopped, so that nothing is sent again.
+    /// Whether the run was stopped; then no request is sent again.
     stopped: bool,
 }
 
@@ -58,7 +58,8 @@ struct Request {
 }
 
 impl AttemptTracker {
-    /// For one of `threads` threads; `None` if no request of `workload` is sent again or held back, and no user gives up.
+    /// A tracker for one of `threads` threads; `None` if no request of `workload` is sent again or held back, and no
+    /// user gives up.
     pub fn new(workload: &Workload, threads: u64) -> Option<Self> {
         let (policies, limits) = (workload.retry_policies(), workload.time_limits());
         let breakers = Breakers::new(workload);
@@ -79,7 +80,8 @@ impl AttemptTracker {
         })
     }
 
-    /// Notes the first attempt of a request, at `now`. False: it may not be sent, because its circuit breaker is open.
+    /// Records the first attempt of a request, at `now`. Returns false if it must not be sent, because its circuit
+    /// breaker is open.
     #[must_use]
     pub fn first(&mut self, resend: Resend, now: Instant) -> bool {
         if !self.is_permitted(resend, now) {
@@ -99,13 +101,13 @@ impl AttemptTracker {
         self.breakers.as_mut().is_none_or(|breakers| breakers.permits(label, launch.session, now))
     }
 
-    /// When the next request is to be sent again.
+    /// The time at which the next request is to be sent again.
     pub fn next_due(&self) -> Option<Instant> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next request that is to be sent again by `now`. Requests that their circuit breakers hold back end now, as events in `ended`, with
-    /// the outcomes of their last attempts.
+    /// The next request that is to be sent again by `now`. If a circuit breaker holds a request back, the request ends
+    /// now: its event, with the outcome of the last attempt, is added to `ended`.
     pub fn due(&mut self, now: Instant, ended: &mut Vec<Event>) -> Option<Resend> {
         while self.next_due()? <= now {
             let Reverse((_, session)) = self.due.pop()?;
@@ -119,7 +121,7 @@ impl AttemptTracker {
         None
     }
 
-    /// Lets no request be sent again. Those that wait for it are cut off.
+    /// Ends all retries. Requests that wait for a retry are cut off.
     pub fn stop(&mut self, events: &mut Vec<Event>) {
         self.stopped = true;
         for Reverse((_, session)) in std::mem::take(&mut self.due) {
@@ -174,8 +176,8 @@ impl AttemptTracker {
         }
     }
 
-    /// When a request is sent again after the attempt that ended with `event`; `None`: it is not. The reason says whether the user gives up
-    /// before that.
+    /// When a request is sent again after the attempt that ended with `event`; `None` if it is not sent again. The
+    /// reason tells whether the user gives up before that.
     fn next_attempt(&mut self, request: &Request, event: &mut Event) -> Option<Instant> {
         let (number, policy) = self.policies.of(event.label)?;
         let n = u32::from(request.ended) + 1;

@@ -1,4 +1,4 @@
-//! How requests sign in.
+//! Authentication of requests.
 
 use crate::oauth2::OAuth2;
 use crate::template::Template;
@@ -20,7 +20,7 @@ pub enum Auth {
     None,
 }
 
-/// What a request is signed with.
+/// The credentials and the scope that sign a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AwsAuth {
     /// The region, such as `eu-central-1`.
@@ -36,7 +36,7 @@ pub struct AwsAuth {
 }
 
 impl Auth {
-    /// Its templates.
+    /// The templates in the credentials.
     pub fn templates(&self) -> Vec<&Template> {
         match self {
             Self::Basic(text) | Self::Bearer(text) | Self::Digest(text) => vec![text],

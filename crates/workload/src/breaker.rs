@@ -1,5 +1,5 @@
-//! Circuit breakers of clients: after too many failures nothing is sent for a time, then a few trial requests decide whether to send again
-//! (Nygard, *Release It!*, 2007; Hystrix and resilience4j).
+//! Circuit breakers of clients: after too many failures no request is sent for a time; then the results of a few trial
+//! requests determine whether requests are sent again (Nygard, *Release It!*, 2007; Hystrix and resilience4j).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,20 +9,21 @@ use super::failure::Failure;
 use offered_base::{Instant, InvalidValue, Nanos};
 use offered_events::{Event, Outcome};
 
-/// When a circuit breaker opens, and how it closes again.
+/// A circuit breaker: the conditions under which it opens and closes again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CircuitBreaker {
-    /// It opens when this share of the attempts in the window have failed, above 0 and at most 1.
+    /// Share of failed attempts in the window at which the breaker opens, above 0 and at most 1.
     pub failure_rate: f64,
     /// The time over which attempts are counted, by their ends.
     pub window: Nanos,
-    /// Number of attempts in the window below which it does not open, at least 1.
+    /// Minimum number of attempts in the window for opening, at least 1.
     pub minimum_calls: u32,
-    /// How long it stays open; 0: there is no breaker.
+    /// Time for which the breaker stays open; 0 means no breaker.
     pub open: Nanos,
-    /// Number of trial attempts after that, at least 1. By their failure rate it opens again or closes.
+    /// Number of trial attempts after the time `open`, at least 1. Their failure rate determines whether the breaker opens
+    /// again or closes.
     pub half_open_calls: u32,
-    /// What counts as a failure.
+    /// The failures that the breaker counts.
     pub on: Vec<Failure>,
 }
 
@@ -48,12 +49,12 @@ impl CircuitBreaker {
         on: Vec::new(),
     };
 
-    /// Whether this is a breaker at all.
+    /// Whether these settings describe a breaker, that is, `open` is above zero.
     pub fn exists(&self) -> bool {
         self.open > Nanos::ZERO
     }
 
-    /// Whether an attempt that ended so failed; `None`: it says nothing about the server.
+    /// Whether an attempt with this result counts as failed; `None` if it gives no information about the server.
     fn failed(&self, event: &Event) -> Option<bool> {
         match event.outcome {
             Outcome::Cut | Outcome::Unsent | Outcome::NoValue | Outcome::BreakerOpen => None,
@@ -71,7 +72,7 @@ pub(super) fn check_breaker(breaker: &CircuitBreaker) -> Result<(), InvalidValue
             wrong("failure_rate must be above 0 and at most 1")
         }
         CircuitBreaker { window, .. } if *window < SHORTEST_WINDOW => wrong("window must be at least 1ms"),
-        CircuitBreaker { on, .. } if on.is_empty() => wrong("on names no failure; remove it for the default"),
+        CircuitBreaker { on, .. } if on.is_empty() => wrong("`on` is empty; remove the key to use the default"),
         _ => Ok(()),
     }
 }
@@ -92,9 +93,9 @@ struct Breaker {
 
 #[derive(Debug)]
 enum State {
-    /// Attempts pass: part of the window, attempts and failures, by part.
+    /// Closed: attempts pass. Contains the current part of the window, and the attempts and failures of each part.
     Closed(VecDeque<(u64, u64, u64)>),
-    /// None pass until this instant.
+    /// No attempt passes until this instant.
     Open(Instant),
     /// Trial attempts: begun, ended and failed.
     HalfOpen { begun: u32, ended: u32, failed: u32 },
@@ -110,7 +111,8 @@ impl Breaker {
         self.changes += 1;
     }
 
-    /// Lets an attempt at `now` pass, with the number of changes before it; `None`: it may not be sent.
+    /// Decides whether an attempt at `now` may be sent. If so, returns the number of changes of the state before it;
+    /// otherwise `None`.
     fn permit(&mut self, now: Instant) -> Option<u32> {
         if matches!(self.state, State::Open(until) if now >= until) {
             self.change(State::HalfOpen { begun: 0, ended: 0, failed: 0 });
@@ -126,7 +128,8 @@ impl Breaker {
         }
     }
 
-    /// Records the end of an attempt that passed after this number of changes. `failed`: `None` if it says nothing.
+    /// Records the end of an attempt that passed after this number of changes. `failed` is `None` if the attempt gives
+    /// no information about the server.
     fn record(&mut self, changes: u32, at: Instant, failed: Option<bool>) {
         if changes != self.changes {
             return;
@@ -207,7 +210,8 @@ impl Breakers {
 }
 
 impl Workload {
-    /// The circuit breakers of the requests: that of a target is shared by its requests without their own. `None`: there is none.
+    /// The circuit breaker of each request. Requests without their own circuit breaker share the one of their target.
+    /// `None`: the request has no circuit breaker.
     pub fn circuit_breakers(&self) -> Option<ByLabel<CircuitBreaker>> {
         ByLabel::of_workload(
             self,

@@ -1,8 +1,8 @@
-//! Policies of requests that the target may set for all of them.
+//! Policies of requests. A target may set a policy for all of its requests.
 
 use super::{Request, Target, Workload};
 
-/// Policies of the requests of a workload; that of a target is shared by its requests that have none.
+/// Policies of the requests of a workload; requests without their own policy share the policy of their target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ByLabel<P> {
     policies: Vec<P>,
@@ -39,12 +39,12 @@ impl<P: Clone> ByLabel<P> {
         found.by_label.iter().any(Option::is_some).then_some(found)
     }
 
-    /// The policies; those of requests with the target's policy are one.
+    /// The policies. All requests that use the policy of their target share its entry.
     pub fn policies(&self) -> &[P] {
         &self.policies
     }
 
-    /// The number of the policy of a request, and the policy; `None`: it has none.
+    /// The number of the policy of a request, and the policy; `None` if the request has no policy.
     pub fn of(&self, label: u16) -> Option<(usize, &P)> {
         let number = (*self.by_label.get(usize::from(label))?)?;
         Some((number, &self.policies[number]))

@@ -21,7 +21,7 @@ const MOST_CLASSES: usize = u16::MAX as usize;
 /// The files of a site.
 #[derive(PartialEq)]
 pub struct Catalogue {
-    /// The file it was read from, as it was named.
+    /// The name of the file from which it was read.
     file: String,
     /// All paths one after another, and where each ends.
     paths: String,
@@ -43,7 +43,7 @@ impl fmt::Debug for Catalogue {
 #[derive(PartialEq)]
 struct Class {
     name: String,
-    /// Their weights together.
+    /// The weights together.
     weight: f64,
     rows: Vec<u32>,
     chances: Chances,
@@ -56,7 +56,7 @@ struct Class {
 struct Chances(Vec<(f64, u32)>);
 
 impl Chances {
-    /// In proportion to `weights`, all above zero.
+    /// Files in proportion to `weights`, which are all above zero.
     fn new(weights: &[f64]) -> Self {
         if weights.windows(2).all(|pair| pair[0] == pair[1]) {
             return Self::default();
@@ -105,7 +105,7 @@ impl Catalogue {
         reading.finish(file, &columns)
     }
 
-    /// The file it was read from, as it was named.
+    /// The name of the file from which it was read.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -115,7 +115,7 @@ impl Catalogue {
         self.ends.len()
     }
 
-    /// Never: a catalogue has files.
+    /// Always false: a catalogue has files.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -125,7 +125,7 @@ impl Catalogue {
         !self.work.is_empty()
     }
 
-    /// The names of the classes, in the order of the catalogue; `None` where it has no such column.
+    /// The names of the classes, in the order of the catalogue; `None` if it has no such column.
     pub fn classes(&self) -> Option<Vec<&str>> {
         self.is_classed.then(|| self.classes.iter().map(|class| class.name.as_str()).collect())
     }
@@ -146,7 +146,7 @@ impl Catalogue {
     }
 }
 
-/// The files of one class of a catalogue, of which a request chooses one.
+/// The files of one class of a catalogue; a request chooses one of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OneOf {
     catalogue: Arc<Catalogue>,
@@ -156,9 +156,9 @@ pub struct OneOf {
 /// A file of a catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct File<'a> {
-    /// Where it is: path and query.
+    /// Path and query of the file.
     pub path: &'a str,
-    /// Its work for the modelled server; `None`: the catalogue has no work.
+    /// The work for the modelled server; `None`: the catalogue has no work.
     pub work: Option<Nanos>,
 }
 
@@ -168,12 +168,12 @@ impl OneOf {
         (0..catalogue.classes.len() as u16).map(|class| Self { catalogue: catalogue.clone(), class })
     }
 
-    /// Where they are listed.
+    /// The catalogue that lists these files.
     pub fn catalogue(&self) -> &Arc<Catalogue> {
         &self.catalogue
     }
 
-    /// The name of their class; `None` where the catalogue has no classes.
+    /// The name of the class of these files; `None` if the catalogue has no classes.
     pub fn class(&self) -> Option<&str> {
         self.catalogue.is_classed.then_some(&self.own().name)
     }
@@ -183,7 +183,7 @@ impl OneOf {
         self.class
     }
 
-    /// The distribution of their work, weighted; `None`: the catalogue has no work.
+    /// The weighted distribution of the work of these files; `None`: the catalogue has no work.
     pub fn distribution(&self) -> Option<&Distribution> {
         self.own().distribution.as_ref()
     }
@@ -284,7 +284,7 @@ impl Reading {
         let path = cell(columns.path);
         if !path.starts_with('/') || path.bytes().any(|b| b <= b' ' || b == 0x7f) {
             return Err(format!(
-                "`{path}` is not a path; it starts with / and has no spaces, for example /a/picture.png"
+                "`{path}` is not a path: a path starts with / and has no spaces, for example /a/picture.png"
             ));
         }
         let weight = columns.weight.map_or(Ok(1.0), |column| match cell(column).parse::<f64>() {
@@ -309,7 +309,9 @@ impl Reading {
         let number = match self.numbers.get(class) {
             Some(number) => *number,
             None if self.classes.len() == MOST_CLASSES => {
-                return Err(format!("more than {MOST_CLASSES} classes; figures are by class, so there must be few"));
+                return Err(format!(
+                    "more than {MOST_CLASSES} classes; each has its own figures, so write fewer classes"
+                ));
             }
             None => {
                 self.numbers.insert(class.to_owned(), self.classes.len());
@@ -351,7 +353,7 @@ impl Reading {
             if rows.is_empty() || !weight.is_finite() {
                 let what = if name.is_empty() { "the catalogue".to_owned() } else { format!("the class `{name}`") };
                 return Err(InvalidValue::new(format!(
-                    "{file}: no file of {what} has a weight above zero that can be summed"
+                    "{file}: the weights of {what} are all zero, or their sum is infinite"
                 )));
             }
             let distribution = catalogue.has_work().then(|| {

@@ -1,4 +1,4 @@
-//! Whether the parts of a workload fit together.
+//! Checks that the parts of a workload fit together.
 
 mod arrivals;
 mod fill;
@@ -42,7 +42,7 @@ impl Workload {
         Self::checked(draft).map_err(|misfit| InvalidValue::new(misfit.why))
     }
 
-    /// The parts of this workload, to be changed and checked again.
+    /// The parts of this workload, which can be changed and checked again.
     pub fn into_draft(self) -> Draft {
         self.0
     }
@@ -99,7 +99,7 @@ fn counted(duration: Nanos, skip_first: Nanos, skip_last: Nanos) -> Result<(), I
         return Ok(());
     }
     Err(InvalidValue::new(format!(
-        "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; make it longer or skip less"
+        "skip_first {skip_first} and skip_last {skip_last} leave nothing of the duration {duration}; increase the duration, or reduce skip_first or skip_last"
     )))
 }
 
@@ -126,7 +126,7 @@ fn policies(Draft { policies, duration, count, skip_first, skip_last, .. }: &Dra
     }
     if count.is_some() {
         return Place::Policies("block").wrong(
-            "needs a duration without a count: `requests` or `sessions` could end the run before all policies have equally many blocks",
+            "needs a duration, without `requests` or `sessions`: these could end the run before all policies have equally many blocks",
         );
     }
     let (counted, round) = (*duration - *skip_first - *skip_last, said.round());
@@ -226,10 +226,8 @@ fn target(target: &Target) -> Result<(), Misfit> {
         return Place::Target(key).wrong("must be at least 1");
     }
     if *redirects > Target::MOST_REDIRECTS {
-        return Place::Target("redirects").wrong(format!(
-            "{redirects} redirects in a row lead nowhere; write a number up to {}",
-            Target::MOST_REDIRECTS
-        ));
+        return Place::Target("redirects")
+            .wrong(format!("{redirects} redirects are too many; write a number up to {}", Target::MOST_REDIRECTS));
     }
     check_headers(headers).or_else(|wrong| Place::Target("headers").wrong(wrong))?;
     if let Some(other) = omit_headers.iter().find(|name| !Target::OWN_HEADERS.contains(&name.as_str())) {
@@ -247,19 +245,19 @@ fn target(target: &Target) -> Result<(), Misfit> {
             return Place::Target("tls").wrong("sslmode=verify-full and insecure = true contradict each other");
         }
         Some(Encryption::Preferred | Encryption::Required) if tls.roots.is_some() || tls.server_name.is_some() => {
-            return Place::Target("tls").wrong("only sslmode=verify-full looks at the server's certificate");
+            return Place::Target("tls").wrong("only sslmode=verify-full checks the server's certificate");
         }
         _ => {}
     }
     if tls.insecure && tls.roots.is_some() {
-        return Place::Target("tls").wrong("insecure = true takes any certificate; give roots or insecure, not both");
+        return Place::Target("tls").wrong("insecure = true accepts any certificate; give roots or insecure, not both");
     }
     if proxy.is_some() && matches!(url.address, Address::Unix(_)) {
-        return Place::Target("proxy").wrong("a Unix socket is reached without a proxy");
+        return Place::Target("proxy").wrong("cannot be combined with a Unix socket");
     }
     match protocol {
         Protocol::Http2 if proxy.is_some() && !url.secure => {
-            Place::Target("protocol").wrong("a proxy carries h2 only inside TLS; use an https:// url")
+            Place::Target("protocol").wrong("a proxy can forward h2 only inside TLS; use an https:// url")
         }
         Protocol::Auto if !url.secure => {
             Place::Target("protocol").wrong("\"auto\" negotiates by TLS; for an http:// url write \"http1\" or \"h2\"")
@@ -274,7 +272,7 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
         let name = &variable.name;
         check_variable(variable).or_else(|wrong| Place::Variables.wrong(format!("`{name}`: {wrong}")))?;
         if !names.insert(name) {
-            return Place::Variables.wrong(format!("a second variable named `{name}`; give each its own name"));
+            return Place::Variables.wrong(format!("two variables are named `{name}`; give each its own name"));
         }
         if let Source::Conversation(user) = &variable.source {
             check_conversation(name, user, draft)?;
@@ -286,7 +284,7 @@ fn variables(draft @ Draft { variables, .. }: &Draft) -> Result<(), Misfit> {
         };
         if is_of_trace && !matches!(&draft.sessions, Sessions::Replay(replay) if replay.trace().has_tokens()) {
             return Place::Variables.wrong(format!(
-                "`{name}` is of a replayed trace with numbers of tokens; write for example [arrivals] replay = {{ trace = \"azure.csv\" }}"
+                "`{name}` needs a replayed trace with numbers of tokens; write for example [arrivals] replay = {{ trace = \"azure.csv\" }}"
             ));
         }
         if matches!(variable.source, Source::Work(_)) && !all_have_work(draft) {
@@ -304,13 +302,15 @@ fn check_conversation(name: &str, user: &str, Draft { variables, sessions, .. }:
     let source = variables.iter().find(|variable| variable.name == user).map(|variable| &variable.source);
     let is_of_trace = match source {
         None | Some(Source::Conversation(_)) => {
-            return wrong(format!("`{user}` is not a variable with the message of the user"));
+            return wrong(format!("`{user}` must be a variable with the user's message"));
         }
         Some(Source::Prompt(prompt)) => prompt.tokens == PromptTokens::Trace,
         Some(_) => false,
     };
     if matches!(sessions, Sessions::PartlyOpen { opening: Opening::Stationary, .. }) {
-        return wrong("the sessions at the start have no earlier messages; remove start = \"stationary\"".to_owned());
+        return wrong(
+            "sessions that began before the run have no earlier messages; remove start = \"stationary\"".to_owned(),
+        );
     }
     let has_texts = matches!(sessions, Sessions::Replay(replay) if replay.trace().has_texts());
     if is_of_trace && !has_texts {
@@ -346,11 +346,11 @@ fn request(request: &Request) -> Result<(), InvalidValue> {
     check_headers(headers)?;
     submit.as_ref().map_or(Ok(()), check_submit)?;
     if submit.is_some() && (*call != Call::Http || *body != Body::None) {
-        return Err(InvalidValue::new("a request that submits a form is HTTP and has no body of its own"));
+        return Err(InvalidValue::new("a request with submit must be HTTP and cannot have its own body"));
     }
     match (call, body) {
         (Call::Sql(_), _) if !headers.is_empty() || *body != Body::None || auth.is_some() || objects.is_some() => {
-            return Err(InvalidValue::new("a request in SQL has no headers, body, auth or objects"));
+            return Err(InvalidValue::new("a request in SQL cannot have headers, body, auth or objects"));
         }
         (Call::WebSocket { .. }, Body::File { .. } | Body::Form(_) | Body::Multipart(_)) => {
             return Err(InvalidValue::new("a WebSocket message must be a text"));
@@ -381,7 +381,7 @@ fn requests(Draft { requests, sessions, .. }: &Draft) -> Result<(), Misfit> {
     let mut names = HashSet::new();
     if let Some(number) = requests.iter().position(|request| !names.insert(&request.name)) {
         let name = &requests[number].name;
-        return Place::Request(number).wrong(format!("a second request named `{name}`; give each its own name"));
+        return Place::Request(number).wrong(format!("two requests are named `{name}`; give each its own name"));
     }
     for (number, asked) in requests.iter().enumerate() {
         request(asked).or_else(|wrong| Place::Request(number).wrong(format!("request `{}`: {wrong}", asked.name)))?;
@@ -432,7 +432,10 @@ fn database(Draft { target, requests, .. }: &Draft) -> Result<(), Misfit> {
         };
         match sql.class.as_deref() {
             None if names.is_empty() => {}
-            None => return place.wrong(format!("name the pool of its connection: class = \"{}\"", names[0])),
+            None => {
+                return place
+                    .wrong(format!("the request needs the pool of its connection; write class = \"{}\"", names[0]));
+            }
             Some(class) if names.contains(&class) => {}
             Some(_) if names.is_empty() => {
                 return place.wrong("`class` needs target.pools = { short = 20, long = 20 }");
@@ -453,7 +456,7 @@ fn pools(Target { pools, connections, .. }: &Target) -> Result<(), Misfit> {
             return Place::Target("pools").wrong(format!("the pool `{name}` must have at least 1 connection"));
         }
         if !names.insert(name) {
-            return Place::Target("pools").wrong(format!("a second pool named `{name}`; give each its own name"));
+            return Place::Target("pools").wrong(format!("two pools are named `{name}`; give each its own name"));
         }
     }
     if pools.len() > usize::from(u16::MAX) {
@@ -524,12 +527,13 @@ fn stations(Draft { server, stations, regions, .. }: &Draft) -> Result<(), Misfi
     let mut names = HashSet::new();
     match stations.iter().position(|station| !names.insert(&station.name)) {
         Some(number) => Place::Station(number)
-            .wrong(format!("a second station named `{}`; give each its own name", stations[number].name)),
+            .wrong(format!("two stations are named `{}`; give each its own name", stations[number].name)),
         None => check_regions(regions, stations, names),
     }
 }
 
-/// Checks that the label of each threshold is the name of what it measures, and that no threshold is a duplicate.
+/// Checks that the label of each threshold is the name of a request, flow, group or other measured part, and that no
+/// threshold is a duplicate.
 fn thresholds(Draft { thresholds, requests, sessions, groups, .. }: &Draft) -> Result<(), Misfit> {
     let scenarios = || sessions.scenarios().into_iter().flat_map(Scenarios::all).map(|scenario| scenario.name.as_str());
     let labels: Vec<&str> = requests.iter().map(|request| request.name.as_str()).chain(scenarios()).collect();
@@ -547,8 +551,7 @@ fn thresholds(Draft { thresholds, requests, sessions, groups, .. }: &Draft) -> R
             return Place::Threshold(number).wrong(format!("`{threshold}` cannot be written as a threshold"));
         }
         if thresholds[..number].iter().any(|earlier| earlier.metric == threshold.metric) {
-            return Place::Threshold(number)
-                .wrong(format!("a second threshold of {metric}; one is enough, or a range"));
+            return Place::Threshold(number).wrong(format!("{metric} has two thresholds; write one, or a range"));
         }
         let quantity = threshold.metric.quantity;
         if quantity.is_of_groups() && groups.is_empty() {
@@ -561,7 +564,7 @@ fn thresholds(Draft { thresholds, requests, sessions, groups, .. }: &Draft) -> R
         }
         if matches!(quantity, Quantity::Metric(_)) && threshold.metric.label.is_none() {
             let example = metrics.first().copied().unwrap_or("rows");
-            return Place::Threshold(number).wrong(format!("write which metric, for example {quantity}{{{example}}}"));
+            return Place::Threshold(number).wrong(format!("name the metric, for example {quantity}{{{example}}}"));
         }
         let known = match quantity {
             Quantity::ChecksFailed => &checks,

@@ -1,4 +1,4 @@
-//! Variables whose values are composed of other values: `full = "{{first}} smith"`.
+//! Variables that combine other values: `full = "{{first}} smith"`.
 
 use std::collections::{HashMap, HashSet};
 

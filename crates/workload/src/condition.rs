@@ -1,4 +1,4 @@
-//! Conditions on the values and the last response of a session, by which it takes its way through a flow.
+//! Conditions on the values and the last response of a session, which select its path through a flow.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -14,16 +14,16 @@ use crate::template::Template;
 /// A condition of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// What is examined.
+    /// The examined subject.
     pub subject: Subject,
-    /// Whether it holds where the subject does not fulfil it.
+    /// Whether the condition is negated.
     pub negated: bool,
 }
 
-/// What a condition examines.
+/// The subject of a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Subject {
-    /// A text with placeholders. A text with a missing value fulfils nothing.
+    /// A text with placeholders. If a value is missing, the condition does not hold.
     Value(Template, TextCondition),
     /// A text with placeholders that is a decimal number in this range.
     Number(Template, NumberRange),
@@ -33,11 +33,12 @@ pub enum Subject {
     Check(String),
     /// The outcome of the last request was `ok`.
     Ok,
-    /// No condition, but the weight of a branch: a text with placeholders. What is not a number of at least 0 is the weight 0.
+    /// Not a condition, but the weight of a branch: a text with placeholders. Anything but a number of at least 0 is
+    /// the weight 0.
     Weight(Template),
-    /// All of these hold.
+    /// All of these conditions hold.
     All(Vec<Condition>),
-    /// At least one of these holds.
+    /// At least one of these conditions holds.
     Any(Vec<Condition>),
 }
 
@@ -106,7 +107,7 @@ impl fmt::Display for NumberRange {
 }
 
 impl Condition {
-    /// The templates that it contains.
+    /// The templates in this condition.
     pub fn templates(&self) -> Vec<&Template> {
         match &self.subject {
             Subject::Value(value, TextCondition::Is(text) | TextCondition::Contains(text)) => vec![value, text],

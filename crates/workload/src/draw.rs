@@ -12,13 +12,13 @@ pub struct Draw {
     pub shift: f64,
     /// Number of decimals, at most 9.
     pub decimals: u8,
-    /// Numbers below it become this number.
+    /// The smallest number; smaller samples become this number.
     pub min: Option<f64>,
 }
 
 impl Draw {
-    /// The text drawn for variable number `variable`. Of a uniform distribution every number that can be written with the decimals, both
-    /// ends included, is as likely.
+    /// The text drawn for variable number `variable`. With a uniform distribution, all numbers with these decimals
+    /// between the ends, inclusive, are equally likely.
     pub fn text(&self, seed: Seed, variable: u16, session: u64, step: u32) -> String {
         let mut stream = data(seed, variable, session, step);
         let decimals = usize::from(self.decimals);

@@ -1,15 +1,16 @@
 //! A batching server of language models: the engine of a modelled server.
 //!
 //! Engines such as vLLM work in steps (continuous batching; Yu et al., "Orca", OSDI 2022). A step makes one token for each sequence in the
-//! batch, and sequences join and leave between steps. Its length grows with the number of sequences, and with the prompt tokens that it
-//! reads in.
+//! batch, and sequences join and leave between steps. Its duration grows with the number of sequences, and with the
+//! prompt tokens that it processes.
 
 use std::fmt;
 use std::str::FromStr;
 
 use offered_base::{InvalidValue, Nanos};
 
-/// The times and limits of an engine. A step with k sequences that reads in p prompt tokens takes `step + k per_sequence + p per_prompt_token`.
+/// The times and limits of an engine. A step with k sequences that processes p prompt tokens takes `step + k
+/// per_sequence + p per_prompt_token`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Engine {
     /// Time of a step without sequences (a).
@@ -18,11 +19,12 @@ pub struct Engine {
     pub per_sequence: Nanos,
     /// Maximum number of sequences in a batch (n), at least 1; further requests wait, first come, first served.
     pub sequences: u32,
-    /// Time to read in a prompt token; 0: none.
+    /// Time to process a prompt token; may be 0.
     pub per_prompt_token: Nanos,
     /// Maximum number of prompt tokens in a step (chunked prefill), at least 1; `None`: whole prompts.
     pub prompt_chunk: Option<u32>,
-    /// Whether beginnings of prompts that were seen before are taken from a cache, in blocks of [`Engine::BLOCK`] tokens.
+    /// Whether beginnings of prompts that are already known are taken from a cache, in blocks of [`Engine::BLOCK`]
+    /// tokens.
     pub prefix_cache: bool,
 }
 
@@ -31,9 +33,9 @@ pub struct Engine {
 pub struct TokenCounts {
     /// Tokens of the prompt.
     pub prompt: u32,
-    /// Those of them that were in earlier prompts and responses, so that a cache may have them.
+    /// Tokens of the prompt that were in earlier prompts and responses, so that a cache may have them.
     pub repeated: u32,
-    /// Tokens of the response; 0: the request does not ask for one.
+    /// Tokens of the response; 0: the request has no response of tokens.
     pub output: u32,
 }
 
@@ -47,9 +49,7 @@ impl Engine {
     /// A limit is zero, or a step takes no time.
     pub fn check(self) -> Result<Self, InvalidValue> {
         if self.sequences == 0 || self.prompt_chunk == Some(0) {
-            return Err(InvalidValue::new(
-                "a batch has at least one sequence, and a step reads in at least one prompt token",
-            ));
+            return Err(InvalidValue::new("a batch needs at least one sequence, and a step at least one prompt token"));
         }
         if self.step + self.per_sequence == Nanos::ZERO {
             return Err(InvalidValue::new("a step must take time; set step or per_sequence above zero"));
@@ -57,13 +57,13 @@ impl Engine {
         Ok(self)
     }
 
-    /// Prompt tokens that it takes from its cache: whole blocks, and never the last token of the prompt.
+    /// Number of prompt tokens that the engine takes from its cache: whole blocks, and never the last token of the prompt.
     pub fn cached(self, tokens: TokenCounts) -> u32 {
         let most = tokens.repeated.min(tokens.prompt.saturating_sub(1));
         if self.prefix_cache { most / Self::BLOCK * Self::BLOCK } else { 0 }
     }
 
-    /// Time that a request takes alone: its steps, and the prompt tokens that are not in the cache.
+    /// Time of a request that is alone in the engine: its steps, and the processing of the prompt tokens that are not in the cache.
     pub fn alone(self, tokens: TokenCounts) -> Nanos {
         let read_in = tokens.prompt - self.cached(tokens);
         // Chunks but the last are steps without a token.
@@ -72,7 +72,8 @@ impl Engine {
         (self.step + self.per_sequence) * steps + self.per_prompt_token * u64::from(read_in)
     }
 
-    /// Seconds of the engine that a request takes of full batches, whose sequences share the time of a step: one over the capacity.
+    /// Time of the engine per request in full batches, whose sequences share a step, in seconds: the inverse of the
+    /// capacity.
     pub fn in_full_batch(self, tokens: TokenCounts) -> f64 {
         let step = self.step.as_secs_f64() / f64::from(self.sequences) + self.per_sequence.as_secs_f64();
         let read_in = tokens.prompt - self.cached(tokens);
@@ -87,7 +88,7 @@ impl FromStr for Engine {
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
         let wrong = || {
             InvalidValue::new(format!(
-                "`{text}` is no engine; write the time of a step, the time for each sequence, the number of sequences and the time for each \
+                "`{text}` is not an engine; write the time of a step, the time for each sequence, the number of sequences and the time for each \
                  prompt token, for example 8ms,100us,32,20us"
             ))
         };
@@ -113,12 +114,12 @@ impl FromStr for Engine {
 impl fmt::Display for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { step, per_sequence, sequences, per_prompt_token, prompt_chunk, prefix_cache } = self;
-        write!(f, "step {step} + {per_sequence} a sequence, at most {sequences}")?;
+        write!(f, "step {step} + {per_sequence} per sequence, at most {sequences}")?;
         if *per_prompt_token > Nanos::ZERO {
-            write!(f, ", {per_prompt_token} a prompt token")?;
+            write!(f, ", {per_prompt_token} per prompt token")?;
         }
         if let Some(chunk) = prompt_chunk {
-            write!(f, ", {chunk} in a step")?;
+            write!(f, ", at most {chunk} prompt tokens per step")?;
         }
         if *prefix_cache { f.write_str(", prefix cache") } else { Ok(()) }
     }
@@ -153,6 +154,6 @@ mod tests {
             let mistake = text.parse::<Engine>().unwrap_err().to_string();
             assert!(mistake.contains(message), "{text}: {mistake}");
         }
-        assert_eq!("8ms,0s,4".parse::<Engine>().unwrap().to_string(), "step 8ms + 0s a sequence, at most 4");
+        assert_eq!("8ms,0s,4".parse::<Engine>().unwrap().to_string(), "step 8ms + 0s per sequence, at most 4");
     }
 }

@@ -1,4 +1,4 @@
-//! Streamed responses: what a request expects of them.
+//! Streamed responses, as a request expects them.
 
 use offered_base::{InvalidValue, Nanos};
 
@@ -42,13 +42,13 @@ impl EventStream {
         let of_sse = self.end.is_some() || self.awaited.is_some() || self.count.is_some() || self.listen.is_some();
         match self.format {
             _ if request.call != Call::Http || request.method == "HEAD" => {
-                Err(InvalidValue::new("`stream` is for HTTP requests with a response body"))
+                Err(InvalidValue::new("`stream` needs an HTTP request with a response body"))
             }
             StreamFormat::OpenAi if of_sse => {
-                Err(InvalidValue::new("stream keys end, await, count and listen go with format = \"sse\""))
+                Err(InvalidValue::new("stream keys end, await, count and listen need format = \"sse\""))
             }
             StreamFormat::Sse if self.min_tokens.is_some() => {
-                Err(InvalidValue::new("stream.min_tokens goes with format = \"openai\""))
+                Err(InvalidValue::new("stream.min_tokens needs format = \"openai\""))
             }
             _ if self.count == Some(0) || self.listen == Some(Nanos::ZERO) => {
                 Err(InvalidValue::new("stream.count and stream.listen must be above zero"))
@@ -100,10 +100,10 @@ mod tests {
             ("get = \"/\"\nstream = \"openapi\"", "`openapi` is not one of sse, openai (did you mean `openai`?)"),
             ("get = \"/\"\nstream = { count = 1 }", "`format`"),
             ("get = \"/\"\nstream = { format = \"sse\", count = 0 }", "must be above zero"),
-            ("get = \"/\"\nstream = { format = \"sse\", min_tokens = 1 }", "goes with format = \"openai\""),
-            ("get = \"/\"\nstream = { format = \"openai\", end = \"x\" }", "go with format = \"sse\""),
-            ("head = \"/\"\nstream = \"sse\"", "is for HTTP requests with a response body"),
-            ("grpc = \"a.B/C\"\nstream = \"sse\"", "is for HTTP requests with a response body"),
+            ("get = \"/\"\nstream = { format = \"sse\", min_tokens = 1 }", "needs format = \"openai\""),
+            ("get = \"/\"\nstream = { format = \"openai\", end = \"x\" }", "need format = \"sse\""),
+            ("head = \"/\"\nstream = \"sse\"", "needs an HTTP request with a response body"),
+            ("grpc = \"a.B/C\"\nstream = \"sse\"", "needs an HTTP request with a response body"),
         ] {
             let mistake = parse(request).unwrap_err();
             assert!(mistake.contains(message), "{request}: {mistake}");

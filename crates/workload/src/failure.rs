@@ -2,7 +2,7 @@
 
 use offered_events::Outcome;
 
-/// A failure of an attempt: after it a request is sent again, or a circuit breaker counts it.
+/// A failure of an attempt, after which a request is sent again, or which a circuit breaker counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// An outcome.
@@ -12,7 +12,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The failures where the workload names none: those that are mostly short, as curl's `--retry`.
+    /// The default failures: those that are usually temporary, as for curl's `--retry`.
     pub const DEFAULT: [Self; 8] = [
         Self::Outcome(Outcome::Timeout),
         Self::Outcome(Outcome::Refused),
@@ -24,7 +24,7 @@ impl Failure {
         Self::Status(502, 504),
     ];
 
-    /// The outcomes that can be named.
+    /// The outcomes that a workload can name.
     pub const OUTCOMES: [Outcome; 17] = [
         Outcome::HttpError,
         Outcome::Timeout,
@@ -45,7 +45,7 @@ impl Failure {
         Outcome::AuthError,
     ];
 
-    /// Whether an attempt that ended so has failed in this way.
+    /// Whether this failure includes an attempt with this outcome and status.
     pub fn includes(self, outcome: Outcome, status: u16) -> bool {
         match self {
             Self::Outcome(failure) => outcome == failure,

@@ -27,7 +27,7 @@ impl Generator {
     /// Default tolerance, as a fraction of a percentile.
     pub const TOLERANCE: f64 = 0.05;
 
-    /// The same settings with this number of threads, from 1 to 1024.
+    /// Sets the number of sending threads, from 1 to 1024.
     ///
     /// # Errors
     /// Another number of threads.
@@ -39,19 +39,19 @@ impl Generator {
         }
     }
 
-    /// The same settings with this wait mode.
+    /// Sets how a thread waits for its next request.
     #[must_use]
     pub fn with_wait_mode(self, wait_mode: WaitMode) -> Self {
         Self { wait_mode, ..self }
     }
 
-    /// The same settings with this priority of the sending threads.
+    /// Sets the priority that the sending threads request.
     #[must_use]
     pub fn with_priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 
-    /// The same settings with this tolerance, in percent of each percentile.
+    /// Sets the maximum generator error, in percent of each percentile.
     ///
     /// # Errors
     /// A tolerance below 0, infinite or NaN. (It can be above 100: bunched requests can more than double response times.)
@@ -59,11 +59,11 @@ impl Generator {
         if percent >= 0.0 && percent.is_finite() {
             Ok(Self { tolerance: percent, ..self })
         } else {
-            Err(InvalidValue::new(format!("{percent} % is not a share of a percentile; write 0% or more")))
+            Err(InvalidValue::new(format!("{percent} % is not a valid tolerance; write 0% or more")))
         }
     }
 
-    /// The same settings with this behaviour for a full disk.
+    /// Sets the behaviour of a run if the disk is full.
     #[must_use]
     pub fn with_on_disk_full(self, on_disk_full: OnDiskFull) -> Self {
         Self { on_disk_full, ..self }
@@ -84,7 +84,7 @@ impl Generator {
         self.priority
     }
 
-    /// What a run does if events cannot be written because the disk is full.
+    /// The behaviour of a run if events cannot be written because the disk is full.
     pub fn on_disk_full(&self) -> OnDiskFull {
         self.on_disk_full
     }
@@ -97,7 +97,7 @@ impl Generator {
 }
 
 offered_base::named! {
-    /// What a run does if events cannot be written because the disk is full.
+    /// The behaviour of a run if events cannot be written because the disk is full.
     pub enum OnDiskFull {
         /// Continue; events wait in memory, and writing is retried.
         Continue = "continue",
@@ -119,7 +119,7 @@ offered_base::named! {
 offered_base::named! {
     /// The priority that the sending threads request from the operating system.
     pub enum Priority {
-        /// Nice -20 and a short time slice, if permitted; not for threads that use more than half of a processor.
+        /// Nice -20 and a short time slice, if permitted. A thread that uses more than half of a processor loses them.
         Auto = "auto",
         /// The normal priority, as of other processes.
         Normal = "normal",

@@ -1,11 +1,11 @@
-//! Goodput: the requests that meet limits for the times of a user.
+//! Goodput: the requests that meet limits on their times.
 
 use offered_base::{InvalidValue, Nanos};
 
 use crate::Draft;
 use crate::misfit::{Misfit, Place};
 
-/// The limits that a good request meets, all of them. A failed request is never good.
+/// The limits of a good request. A good request meets all of them; a failed request is never good.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Goodput {
     /// Maximum time to first token.

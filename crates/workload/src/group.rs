@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use offered_base::{InvalidValue, nearest};
 use offered_schedule::Flows;
 
-/// A group: it begins with the first request of a step, and ends with the last response of another step of the same flow, or of the same step.
+/// A group: from the first request of a step to the last response of the same or another step of the same flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Its unique name.
+    /// The unique name.
     pub name: String,
     /// The number of the first step in [`Flows::steps`].
     pub from: u16,
@@ -65,7 +65,12 @@ pub(crate) fn check(groups: &[Group], flows: Option<&Flows>) -> Result<(), (usiz
         let Some(flows) = flows else { return Err((number, "a group needs a [[flow]] with its steps".to_owned())) };
         let flow = |step: u16| flows.steps().get(usize::from(step)).map(|step| step.flow);
         if name.is_empty() || name.contains(['{', '}']) || !names.insert(name) {
-            return Err((number, format!("`{name}` is not a name, or that of two groups; give each its own name")));
+            return Err((
+                number,
+                format!(
+                    "`{name}` is not a valid name of a group, or two groups have this name; give each group its own name"
+                ),
+            ));
         }
         if flow(*from).is_none() || flow(*from) != flow(*to) {
             return Err((number, format!("the steps of group `{name}` are not in one flow")));
@@ -105,7 +110,10 @@ mod tests {
             ("from = \"a\"\nto = \"b\"", "several flows have steps `a` and `b`; add flow = \"one\""),
             ("flow = \"tow\"\nfrom = \"a\"\nto = \"b\"", "no flow `tow`"),
             ("from = \"c\"\nto = \"b\"", "no flow has steps `c` and `b`; the steps are one/a, one/b, two/b"),
-            ("from = \"a\"\nto = \"last\"\n[[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"last\"", "that of two groups"),
+            (
+                "from = \"a\"\nto = \"last\"\n[[group]]\nname = \"g\"\nfrom = \"a\"\nto = \"last\"",
+                "two groups have this name",
+            ),
             ("from = \"a\"", "to"),
         ] {
             let error = parse(&format!("[[group]]\nname = \"g\"\n{group}\n")).unwrap_err();

@@ -125,23 +125,23 @@ pub struct Workload(Draft);
 /// The parts of a workload, unchecked; [`Workload::new`] checks them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// From which every random choice follows.
+    /// The seed of all random choices.
     pub seed: Seed,
-    /// Requests are scheduled from 0 to here; [`Nanos::MAX`] if only the count ends the run.
+    /// Duration of the schedule; [`Nanos::MAX`] if only the count ends the run.
     pub duration: Nanos,
     /// Maximum number of requests or sessions; `None`: no maximum.
     pub count: Option<Count>,
     /// Duration at the start that is excluded from statistics (warm-up); its events are recorded.
     pub skip_first: Nanos,
-    /// Ramp-down, likewise.
+    /// Duration at the end that is excluded from statistics (ramp-down); its events are recorded.
     pub skip_last: Nanos,
-    /// How long visits that have begun go on after the end; zero: the end cuts them off.
+    /// Time for which visits in progress may continue after the end; if it is zero, the end cuts them off.
     pub finish: Nanos,
     /// Policy for late requests.
     pub late: Late,
     /// Names of fields with secret values.
     pub secret_names: SecretNames,
-    /// The system model: who arrives, and what sessions do.
+    /// The system model.
     pub sessions: Sessions,
     /// The real server.
     pub target: Option<Target>,
@@ -149,7 +149,7 @@ pub struct Draft {
     pub more_targets: Vec<Target>,
     /// The modelled server.
     pub server: Option<Server>,
-    /// The modelled network in its stead; else empty.
+    /// The modelled network instead of a server; otherwise empty.
     pub stations: Vec<Station>,
     /// Regions of the modelled network with a limited capacity, besides stations with a capacity.
     pub regions: Vec<Region>,
@@ -157,7 +157,7 @@ pub struct Draft {
     pub generator: Generator,
     /// Observers and scrapes of the server side.
     pub observe: Observe,
-    /// Policies that take turns within the run.
+    /// Server policies that alternate within the run.
     pub policies: Option<Policies>,
     /// Variables for templates, in addition to values extracted from responses.
     pub variables: Vec<Variable>,
@@ -167,7 +167,7 @@ pub struct Draft {
     pub conditions: Vec<Condition>,
     /// The parts of visits that are measured as groups.
     pub groups: Vec<Group>,
-    /// The limits of a good request, where they are stated.
+    /// The limits of a good request, if stated.
     pub goodput: Option<Goodput>,
     /// Pass criteria of the run.
     pub thresholds: Vec<Threshold>,
@@ -222,7 +222,7 @@ impl Workload {
         Self(Draft { seed, ..self.0 })
     }
 
-    /// The same workload with another duration.
+    /// This workload with another duration.
     ///
     /// # Errors
     /// A duration of zero, or one that `skip_first` and `skip_last` exclude completely.
@@ -230,7 +230,7 @@ impl Workload {
         Self::new(Draft { duration, ..self.0 })
     }
 
-    /// The same workload with another count.
+    /// This workload with another count.
     ///
     /// # Errors
     /// A count of zero, or a workload that cannot have a count.
@@ -238,7 +238,7 @@ impl Workload {
         Self::new(Draft { count, ..self.0 })
     }
 
-    /// The same workload with another system model.
+    /// This workload with another system model.
     ///
     /// # Errors
     /// Flows or a trace with requests that the workload lacks, or without some of its requests.
@@ -246,7 +246,7 @@ impl Workload {
         Self::new(Draft { sessions, ..self.0 })
     }
 
-    /// The same workload with these weights of its requests.
+    /// This workload with these weights of its requests.
     ///
     /// # Errors
     /// Another number of weights than of requests, a weight below zero, only zeros, or a replay, which has no weights.
@@ -258,7 +258,7 @@ impl Workload {
         Self::new(self.0)
     }
 
-    /// From which every random choice follows.
+    /// The seed of all random choices.
     pub fn seed(&self) -> Seed {
         self.0.seed
     }
@@ -291,7 +291,7 @@ impl Workload {
         Instant::ZERO + self.0.duration
     }
 
-    /// How long visits that have begun go on after the end; zero: the end cuts them off.
+    /// Time for which visits in progress may continue after the end; if it is zero, the end cuts them off.
     pub fn finish(&self) -> Nanos {
         self.0.finish
     }
@@ -306,12 +306,12 @@ impl Workload {
         self.0.skip_first
     }
 
-    /// Ramp-down, likewise.
+    /// Duration at the end that is excluded from statistics (ramp-down); its events are recorded.
     pub fn skip_last(&self) -> Nanos {
         self.0.skip_last
     }
 
-    /// The instants that statistics count: neither in the ramp-up nor in the ramp-down.
+    /// The measured time, without ramp-up and ramp-down.
     pub fn counted(&self) -> Range<Instant> {
         Instant::ZERO + self.0.skip_first..self.end().earlier(self.0.skip_last)
     }
@@ -326,12 +326,12 @@ impl Workload {
         &self.0.secret_names
     }
 
-    /// The system model: who arrives, and what sessions do.
+    /// The system model.
     pub fn sessions(&self) -> &Sessions {
         &self.0.sessions
     }
 
-    /// The real server; of several the first, which is the default.
+    /// The real server. If there are several, this is the first, which is the default.
     pub fn target(&self) -> Option<&Target> {
         self.0.target.as_ref()
     }
@@ -379,7 +379,7 @@ impl Workload {
         &self.0.observe
     }
 
-    /// Policies that take turns within the run.
+    /// Server policies that alternate within the run.
     pub fn policies(&self) -> Option<&Policies> {
         self.0.policies.as_ref()
     }
@@ -399,19 +399,19 @@ impl Workload {
         &self.0.conditions
     }
 
-    /// Checks that the ways of sessions are known without responses.
+    /// Checks that the paths of sessions can be drawn without responses.
     ///
     /// # Errors
     /// A condition of a flow states no probability.
     pub fn check_probabilities(&self) -> Result<(), InvalidValue> {
         let Some(step) = self.flows().and_then(|flows| flows.unstated()) else { return Ok(()) };
         Err(InvalidValue::new(format!(
-            "step `{}` has a condition that only responses decide; add its probability, for example probability = 0.1, to simulate sessions",
+            "step `{}` has a condition that only responses decide; to simulate sessions, state its probability in it: {{ ..., probability = 0.1 }}",
             step.name
         )))
     }
 
-    /// Whether two runs send different texts: some text has the run id or a value derived from it.
+    /// Whether two runs send different texts, because a text contains the run ID or a value derived from it.
     pub fn uses_run_id(&self) -> bool {
         let of_run = |variable: &Variable| match &variable.source {
             script::Source::Uuid => true,
@@ -427,7 +427,7 @@ impl Workload {
         names::singles(&self.0)
     }
 
-    /// The limits of a good request, where they are stated.
+    /// The limits of a good request, if stated.
     pub fn goodput(&self) -> Option<Goodput> {
         self.0.goodput
     }
@@ -441,7 +441,7 @@ impl Workload {
 /// Policy for a request that cannot be sent at its scheduled time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// Send it as soon as possible and record its lateness.
+    /// Send the request as soon as possible and record its lateness.
     Send,
     /// Do not send it if it is later than this; record an event with outcome `unsent`.
     Skip(Nanos),
@@ -488,7 +488,7 @@ impl Workload {
         self.flows().map_or_else(by_weight, |flows| flows.shares(self.0.requests.len()))
     }
 
-    /// The mean think time after a request, seconds; `None` where sessions do not think by a distribution.
+    /// The mean think time after a request, seconds; `None` if sessions do not think by a distribution.
     pub fn mean_think(&self) -> Option<f64> {
         let distribution = match &self.0.sessions {
             Sessions::Closed(closed) => return Some(closed.mean_think()),
@@ -555,7 +555,8 @@ impl Workload {
         }
     }
 
-    /// Whether sessions remember, listen or fetch: all that a transport cannot do that only sends and times.
+    /// Whether requests need a script: values, cookies, checks, streams or objects, which a plain transport does not
+    /// support.
     pub fn is_scripted(&self) -> bool {
         let target = self.0.target.as_ref().is_some_and(|target| target.cookies || target.redirects > 0);
         let rules = !self.0.conditions.is_empty()
@@ -584,7 +585,7 @@ impl Workload {
         self.0.requests.iter().filter_map(class).collect()
     }
 
-    /// The names of the checks of each request that has any, with its label.
+    /// For each request with checks: its label and the names of its checks.
     pub fn checks(&self) -> Vec<(String, Vec<String>)> {
         let checked = self.0.requests.iter().filter(|request| !request.checks.is_empty());
         let names = |request: &Request| request.checks.iter().map(|check| check.name.clone()).collect();

@@ -1,4 +1,4 @@
-//! What a workload uses on the machine that runs it: commands, environment variables and files.
+//! The commands, environment variables and files that a workload uses on the machine that runs it.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::{Descriptors, Target, Workload};
 pub struct EnvironmentVariable {
     /// The name.
     pub name: String,
-    /// Whether the run works without it.
+    /// Whether the run also works without it.
     pub optional: bool,
 }
 

@@ -19,7 +19,7 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 pub struct Login {
     /// The user.
     pub user: String,
-    /// The password, where one is written.
+    /// The password; `None`: the URL has none.
     pub password: Option<String>,
     /// The database.
     pub database: String,
@@ -29,17 +29,18 @@ pub struct Login {
     pub settings: Vec<(String, String)>,
 }
 
-/// Whether connections to a database are encrypted: libpq's `sslmode`. Over a Unix socket they never are.
+/// Whether connections to a database are encrypted: libpq's `sslmode`. Connections over a Unix socket are never
+/// encrypted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encryption {
-    /// `disable`: they are not.
+    /// `disable`: no encryption.
     Disabled,
     /// `prefer`: TLS if the server supports it, without checking its certificate. Determined once, before the run.
     #[default]
     Preferred,
-    /// `require`: they are, whatever the server's certificate.
+    /// `require`: TLS, without checking the server's certificate.
     Required,
-    /// `verify-full`: they are, and the server's certificate holds for its name.
+    /// `verify-full`: TLS, with a certificate that is valid for the server's name.
     Verified,
 }
 
@@ -82,7 +83,7 @@ pub(super) fn parse(rest: &str) -> Result<(Address, Login), InvalidValue> {
         return Err(wrong("the URL has no user"));
     }
     if parts.texts().any(|text| text.contains('\0')) {
-        return Err(wrong("the URL has a zero in it"));
+        return Err(wrong("the URL contains a zero byte"));
     }
     let Parts { user, password, host, port, mut database, encryption, settings } = parts;
     let port = match port.as_deref() {
@@ -139,7 +140,7 @@ impl Parts {
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (credentials, place) = authority.rsplit_once('@').map_or(("", authority), |(who, place)| (who, place));
         if place.contains(',') {
-            return Err(wrong("several hosts are several targets"));
+            return Err(wrong("several hosts are not supported; write one host"));
         }
         let (name, password) =
             credentials.split_once(':').map_or((credentials, None), |(name, password)| (name, Some(password)));

@@ -19,7 +19,7 @@ pub struct Mix {
     replay: Option<Replay>,
     /// The place in the flow determines the request.
     flows: Option<Arc<Flows>>,
-    /// The scenarios with the choice of each, instead of all the above.
+    /// The scenarios, each with its own choice; then the other fields are not used.
     scenarios: Option<(Scenarios, Vec<Mix>)>,
 }
 
@@ -53,7 +53,7 @@ impl Workload {
         walk.labelled(Launch { intended: Instant::ZERO, session, step, place, visit: Visit::FIRST })
     }
 
-    /// The request of a walk after `launch`, where `decide` decides conditions; `None`: that was the last.
+    /// The request of a walk after `launch`, where `decide` evaluates conditions; `None` if `launch` was the last.
     pub fn walk_on(&self, launch: Launch, decide: Decide<'_>) -> Option<(Launch, u16)> {
         let Launch { session, step, place, visit, .. } = launch;
         let walk = self.walk_of(session);
@@ -67,7 +67,7 @@ impl Workload {
         Some(walk.labelled(Launch { step, place, visit: visit.continued(), ..launch }))
     }
 
-    /// What the walk of a session of the run depends on.
+    /// The data that determine the walk of a session.
     fn walk_of(&self, session: u64) -> Walk<'_> {
         let requests = &self.0.requests[..];
         let whole = Walk { seed: self.0.seed, session, flows: self.flows(), requests, weights: None };
@@ -92,7 +92,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The first step from `step` for a request that has a weight; others are those of other scenarios. Flows have steps of their own.
+    /// The first step from `step` on whose request has a weight; requests without a weight belong to other scenarios.
+    /// Flows have steps of their own.
     fn next_weighted(&self, step: u32) -> Option<u32> {
         let own = |number: usize| self.weights.and_then(|weights| weights.get(number)).copied();
         let weight = |number: usize| own(number).unwrap_or(self.requests[number].weight);
@@ -107,7 +108,7 @@ impl Walk<'_> {
 }
 
 impl Mix {
-    /// What a session does if the request of this place fails; `None`: what the request says.
+    /// What a session does if the request of this place fails; `None`: the setting of the request applies.
     pub fn on_failure(&self, place: u16) -> Option<OnFailure> {
         self.flows.as_ref()?.on_failure(place)
     }

@@ -1,5 +1,5 @@
-//! Checks before the run that every placeholder of a template has a value when it is needed, so that no request is sent with an
-//! empty text.
+//! Checks before the run that every placeholder of a template has a value when it is needed. So no request is sent with
+//! an empty text.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use crate::template::Template;
 
-/// How a request gets its access token.
+/// The token request that provides the access token of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OAuth2 {
     /// The token endpoint: a path on the target of the request, or a URL on any target.
@@ -11,9 +11,9 @@ pub struct OAuth2 {
     pub grant: Grant,
     /// The client.
     pub client_id: Template,
-    /// Its secret; `None`: a public client.
+    /// The secret; `None`: a public client.
     pub client_secret: Option<Template>,
-    /// Where id and secret are in a token request.
+    /// The position of ID and secret in a token request.
     pub client_auth: ClientAuth,
     /// The user, for [`Grant::Password`].
     pub username: Option<Template>,
@@ -21,13 +21,13 @@ pub struct OAuth2 {
     pub password: Option<Template>,
     /// The refresh token, for [`Grant::RefreshToken`].
     pub refresh_token: Option<Template>,
-    /// The wanted scopes, separated by blanks.
+    /// The requested scopes, separated by blanks.
     pub scope: Option<Template>,
-    /// The API that the token is for, as Auth0 and others call it.
+    /// The API that the token grants access to, as used by Auth0 and others.
     pub audience: Option<Template>,
     /// Further parameters of a token request.
     pub parameters: Vec<(String, Template)>,
-    /// Who shares a token.
+    /// The scope of a token.
     pub per: TokenScope,
 }
 
@@ -40,7 +40,7 @@ offered_base::named! {
         ClientCredentials = "client_credentials",
         /// Section 4.3: the token of a user.
         Password = "password",
-        /// Section 6: a token for a refresh token.
+        /// Section 6: an access token for a refresh token.
         RefreshToken = "refresh_token",
     }
 }
@@ -58,10 +58,10 @@ offered_base::named! {
 }
 
 offered_base::named! {
-    /// Who shares a token.
+    /// The scope of a token.
     #[derive(Default)]
     pub enum TokenScope {
-        /// All requests of the run whose token requests are equal: one token, or one for each user name.
+        /// All requests of the run with equal token requests share one token, or one token for each user name.
         #[default]
         Run = "run",
         /// The requests of one session.
@@ -70,7 +70,7 @@ offered_base::named! {
 }
 
 impl OAuth2 {
-    /// Its templates.
+    /// The templates.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let Self { client_secret, username, password, refresh_token, scope, audience, parameters, .. } = self;
         let optional = [client_secret, username, password, refresh_token, scope, audience];

@@ -54,7 +54,7 @@ impl Scrape {
         scrape.workload().map(|_| scrape)
     }
 
-    /// The same scrape with this SQL statement.
+    /// Sets the SQL statement.
     ///
     /// # Errors
     /// The target is not a database.
@@ -65,7 +65,7 @@ impl Scrape {
         Ok(Self { sql, ..self })
     }
 
-    /// The same scrape with this interval.
+    /// Sets the interval between two scrapes.
     ///
     /// # Errors
     /// An interval below 100 ms.
@@ -78,13 +78,13 @@ impl Scrape {
         }
     }
 
-    /// The same scrape with only the series that match these patterns; without patterns, the default series.
+    /// Limits the recorded series to those that match these patterns; without patterns, to the default series.
     #[must_use]
     pub fn with_series(self, series: Vec<String>) -> Self {
         Self { series, ..self }
     }
 
-    /// The same scrape; series that match these patterns are counters, whatever type the source states.
+    /// Declares the series that match these patterns as counters. This overrides the type that the source states.
     #[must_use]
     pub fn with_counters(self, counters: Vec<String>) -> Self {
         Self { counters, ..self }

@@ -1,8 +1,9 @@
 //! Server policies that alternate within one run. A command applies each policy while requests are sent.
 //!
-//! Two runs of a server differ by other activity of the machine, and at a high load this difference is larger than that of most policies.
-//! Within one run all policies see the same conditions. Their blocks are in the order ABBA, ABC CBA, ... so that a linear drift
-//! affects all policies equally. The beginning of each block, which still has the queue of the previous one, is excluded.
+//! Two runs of a server differ because of other activity of the machine. At a high load this difference is larger than
+//! the effect of most policies. Within one run all policies have the same conditions. Their blocks are in the order
+//! ABBA, ABC CBA, ... so that a linear drift affects all policies equally. The beginning of each block, which still has
+//! the queue of the previous one, is excluded.
 
 use std::ops::Range;
 
@@ -11,29 +12,29 @@ use offered_base::time::{Instant, Nanos};
 /// Blocks are no shorter: a command takes some milliseconds to start.
 pub(super) const SHORTEST: Nanos = Nanos::from_millis(100);
 
-/// Policies of the server that take turns.
+/// Alternating policies of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policies {
     /// The names of the policies, in the order of their first blocks.
     pub names: Vec<String>,
     /// Duration of a block.
     pub block: Nanos,
-    /// The part of that at its beginning which is not counted.
+    /// The time at the beginning of a block that is excluded.
     pub settle: Nanos,
-    /// The command that puts one in place; `{{policy}}` in its words is a place for the name.
+    /// The command that applies a policy; `{{policy}}` in its arguments is replaced by the name.
     pub hook: Vec<String>,
 }
 
-/// A policy's turn.
+/// One block of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// Which of the policies.
+    /// The index of the policy.
     pub policy: usize,
-    /// When it is put in place.
+    /// The time at which the command applies the policy.
     pub begins: Instant,
     /// Requests scheduled from this instant on count for the policy.
     pub settled: Instant,
-    /// When it is over.
+    /// The end of the block.
     pub ends: Instant,
 }
 
@@ -43,7 +44,8 @@ impl Policies {
         Nanos(self.block.0.saturating_mul(2 * self.names.len() as u64))
     }
 
-    /// The turns in a time that counts. The first is in place from the start of the run, so that the ramp-up is its own.
+    /// The blocks in the measured time. The first policy is applied before the start of the run, so it also serves the
+    /// ramp-up.
     pub fn turns(&self, counted: Range<Instant>) -> impl Iterator<Item = Turn> + use<> {
         let (policies, block, settle) = (self.names.len(), self.block, self.settle);
         let starts = (0u64..).map(move |number| (number, counted.start + Nanos(number * block.0)));
@@ -113,7 +115,7 @@ mod tests {
         }
         let counted = format!("requests = 7\n{}", text("74s", ""));
         let why = Workload::parse(&counted, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
-        assert!(why.contains("needs a duration without a count"), "{why}");
+        assert!(why.contains("needs a duration, without"), "{why}");
     }
 
     #[test]

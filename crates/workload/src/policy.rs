@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use offered_base::time::Nanos;
 use offered_base::{InvalidValue, nearest};
 
-/// A scheduling policy, as it is written: `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
+/// A scheduling policy. The names are `fcfs`, `lcfs`, `lcfs-preemptive`, `ps`, `ps:16` (at most 16 share), `srpt`,
 /// `sjf`, `psjf`, `ljf`, `pljf`, the same by expected size `sejf`, `pesjf`, `lejf`, `peljf` (the class's mean; `sejf:0.5` for
 /// the exact size with noise of squared coefficient of variation 0.5), `priority`, `priority-preemptive`, `priority-ps`,
 /// `ps:16:priority` (waiting requests are admitted by class), `fb`, `rr:10ms`, `infinite`.
@@ -17,18 +17,18 @@ pub enum Policy {
     Fcfs,
     /// Last come, first served.
     Lcfs {
-        /// Whether a newcomer interrupts.
+        /// Whether an arrival interrupts the job in service.
         preemptive: bool,
     },
     /// Processor sharing among at most this number of requests; `None`: no maximum.
     Ps(Option<u32>),
     /// Shortest remaining processing time.
     Srpt,
-    /// By size.
+    /// An order by size.
     Size(Order),
-    /// By class, the first class first.
+    /// Priorities: the first class first.
     Priority {
-        /// Whether a newcomer interrupts.
+        /// Whether an arrival interrupts the job in service.
         preemptive: bool,
     },
     /// Processor sharing by class: each class shares the capacity that higher classes leave.
@@ -39,31 +39,31 @@ pub enum Policy {
     Fb,
     /// Round robin with this quantum.
     RoundRobin(Nanos),
-    /// A server for everybody.
+    /// A server for every request.
     Infinite,
-    /// Batches of sequences, as an engine for language models makes them; set by the key `engine`, not by a name.
+    /// Batches of sequences, as in an engine for language models; set by the key `engine`, not by a name.
     Batch(Engine),
 }
 
 /// An order by size: the eight policies between SJF and PELJF.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Order {
-    /// Whether a newcomer interrupts.
+    /// Whether an arrival interrupts the job in service.
     pub preemptive: bool,
-    /// Longest first; else shortest first.
+    /// Whether the longest job is first; otherwise the shortest.
     pub longest: bool,
-    /// What the server knows about the size of a job.
+    /// The server's information about the size of a job.
     pub known: Knowledge,
 }
 
-/// What a server knows about the size of a job.
+/// A server's information about the size of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Knowledge {
-    /// The size.
+    /// The exact size.
     Exactly,
-    /// The mean of its class.
+    /// The mean size of the class of the job.
     ByClass,
-    /// The size times noise of this squared coefficient of variation.
+    /// The exact size, multiplied by random noise with this squared coefficient of variation.
     WithNoise(f64),
 }
 
@@ -90,17 +90,17 @@ const PLAIN: [(&str, Policy); 18] = [
 ];
 
 impl Policy {
-    /// Every policy that needs no setting, in the order they are listed.
+    /// Every policy that needs no setting, in the order in which lists show them.
     pub fn all() -> impl Iterator<Item = Self> {
         PLAIN.iter().map(|(_, policy)| *policy)
     }
 
-    /// The engine of batches of sequences.
+    /// The engine if the policy serves requests in batches; otherwise `None`.
     pub fn engine(self) -> Option<Engine> {
         if let Self::Batch(engine) = self { Some(engine) } else { None }
     }
 
-    /// Whether it depends on the class of a request.
+    /// Whether the policy depends on the class of a request.
     pub fn by_class(self) -> bool {
         let by_priority = matches!(self, Self::Priority { .. } | Self::PriorityPs | Self::PsByClass(_));
         by_priority || matches!(self, Self::Size(Order { known: Knowledge::ByClass, .. }))

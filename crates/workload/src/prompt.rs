@@ -1,7 +1,7 @@
 //! Prompts for language models: texts of a drawn number of tokens.
 //!
 //! No tokenizer is needed. Texts have a number of words, and a workload states how many words make a token: common English words are a token each in
-//! most vocabularies. The server counts what it was sent, and a run reports the difference.
+//! most vocabularies. The server counts the tokens that it received, and a run reports the difference.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::draw::{Draw, data};
 pub struct Prompt {
     /// The number of tokens, without a shared prefix.
     pub tokens: PromptTokens,
-    /// A beginning that many prompts share.
+    /// A shared prefix; `None`: prompts have no prefix in common.
     pub prefix: Option<SharedPrefix>,
     /// The text that prompts are taken from; `None`: random common words.
     pub corpus: Option<Corpus>,
@@ -26,26 +26,27 @@ pub struct Prompt {
     pub overhead_tokens: u32,
 }
 
-/// Where the number of tokens of a prompt comes from.
+/// The source of the number of tokens of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PromptTokens {
     /// A distribution.
     Drawn(Draw),
-    /// The entry of the replayed trace, which also says which blocks of the prompt others have too, or what its text is.
+    /// The entry of the replayed trace, which also has the text of the prompt, or the blocks that it shares with other
+    /// prompts.
     Trace,
 }
 
 impl PromptTokens {
-    /// How [`PromptTokens::Trace`] is written.
+    /// The text of [`PromptTokens::Trace`] in a workload file.
     pub const TRACE: &str = "trace";
 }
 
 /// A beginning that the prompts of a group share, so that the server can take it from a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedPrefix {
-    /// Its length.
+    /// The number of tokens.
     pub tokens: u32,
-    /// Number of different beginnings; each is equally likely.
+    /// Number of different beginnings; all are equally likely.
     pub groups: u32,
 }
 
@@ -62,11 +63,11 @@ impl Corpus {
     /// The words of `text`.
     pub(crate) fn words(text: &str) -> Result<Arc<[Box<str>]>, String> {
         let words: Arc<[Box<str>]> = text.split_whitespace().map(Box::from).collect();
-        if words.is_empty() { Err("it has no words".to_owned()) } else { Ok(words) }
+        if words.is_empty() { Err("the file has no words".to_owned()) } else { Ok(words) }
     }
 }
 
-/// Which prompt: of this variable, session and draw.
+/// The key of a prompt: variable, session and draw.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptKey<'a> {
     /// The seed of the workload.
@@ -75,7 +76,8 @@ pub struct PromptKey<'a> {
     pub variable: u16,
     /// The session.
     pub session: u64,
-    /// The number of the draw in the session.
+    /// The number of this random draw within the session: 0 for one prompt per session, otherwise the number of the visit or of the
+    /// request, from 0.
     pub draw: u32,
     /// The entry of the replayed trace; `None`: the sessions do not follow one with tokens.
     pub entry: Option<TokenEntry<'a>>,
@@ -91,7 +93,7 @@ impl Prompt {
     pub(crate) fn check(&self) -> Result<(), InvalidValue> {
         check_words_per_token(self.words_per_token)?;
         if self.prefix.is_some_and(|prefix| prefix.groups == 0 || prefix.tokens == 0) {
-            return Err(InvalidValue::new("a prefix has at least one token, and there is at least one group"));
+            return Err(InvalidValue::new("a prefix needs at least one token and one group"));
         }
         Ok(())
     }
@@ -101,7 +103,7 @@ impl Prompt {
         self.tokens_without_prefix(key) + self.prefix.map_or(0, |prefix| u64::from(prefix.tokens))
     }
 
-    /// The same without its prefix: of a message after the first of a conversation.
+    /// The intended number of tokens without the prefix, for a message after the first of a conversation.
     pub fn tokens_without_prefix(&self, key: PromptKey<'_>) -> u64 {
         self.own_tokens(key).max(u64::from(self.overhead_tokens) + 1)
     }
@@ -139,7 +141,7 @@ impl Prompt {
         Ok(text)
     }
 
-    /// The same without its prefix.
+    /// The text of a prompt without its prefix.
     ///
     /// # Errors
     /// The corpus cannot be read.
@@ -459,9 +461,9 @@ mod tests {
     fn mistakes_are_reported() {
         for (source, message) in [
             ("prompt = \"constant:4\", words_per_token = 0", "words_per_token"),
-            ("prompt = \"constant:4\", prefix = { tokens = 5, groups = 0 }", "at least one group"),
+            ("prompt = \"constant:4\", prefix = { tokens = 5, groups = 0 }", "at least one token and one group"),
             ("prompt = \"soon:4\"", "is not a distribution of numbers"),
-            ("uuid = true, corpus = \"book.txt\"", "goes with prompt"),
+            ("uuid = true, corpus = \"book.txt\"", "needs prompt"),
         ] {
             let mistake = prompt(source).unwrap_err();
             assert!(mistake.contains(message), "{source}: {mistake}");

@@ -9,7 +9,7 @@ use offered_base::time::written_number;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
     law: Law,
-    /// With more requests present the rate is that with this number.
+    /// The largest number of requests that changes the rate; with more requests the rate stays the same.
     most: u64,
 }
 
@@ -24,7 +24,7 @@ enum Law {
 }
 
 impl Rates {
-    /// Why an open system has no steady state with rates that fall towards zero.
+    /// The message that an open system has no steady state with rates that fall towards zero.
     pub const NO_STEADY_STATE: &str = "the service rate falls towards zero as requests queue (`coherency` above 0), so an open system has no steady \
                                        state at any rate; limit the number of requests with `capacity`, or the discipline to ps:N";
 
@@ -61,13 +61,13 @@ impl Rates {
         Self { law: Law::Servers(servers), most: u64::from(servers) }
     }
 
-    /// The same rates, where at most `most` requests are served at once: mu(min(n, most)).
+    /// These rates if at most `most` requests are served at once: mu(min(n, most)).
     #[must_use]
     pub fn up_to(self, most: u64) -> Self {
         Self { most: self.most.min(most), ..self }
     }
 
-    /// mu(n); 0 without requests.
+    /// The total service rate mu(n) with `n` requests present; 0 without requests.
     pub fn at(&self, n: u64) -> f64 {
         let n = n.min(self.most);
         match &self.law {
@@ -81,13 +81,13 @@ impl Rates {
         }
     }
 
-    /// The number of requests from which on the rate is constant; `None`: it always changes.
+    /// The number of requests from which the rate is constant; `None`: it always changes.
     pub fn constant_from(&self) -> Option<u64> {
         (self.most < u64::MAX).then_some(self.most)
     }
 
-    /// The rate that the server can keep up: with at most `most` requests present the largest rate, else the limit of mu(n) as n grows.
-    /// It may be 0 or infinite. Of equal servers it is their number.
+    /// The rate that the server sustains: with at most `most` requests present the largest rate, otherwise the limit of
+    /// mu(n) as n grows. It may be 0 or infinite. For equal servers it is their number.
     pub fn lasting(&self, most: Option<u64>) -> f64 {
         match (&self.law, most) {
             (Law::Scalability { contention, coherency }, None) if self.most == u64::MAX => {

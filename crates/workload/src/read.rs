@@ -83,7 +83,7 @@ struct Reader<'f> {
 impl Reader<'_> {
     /// The text of a file.
     fn text(&self, file: &str) -> Result<String, String> {
-        String::from_utf8(self.files.read(file)?).map_err(|_| "it is not a text (UTF-8)".to_owned())
+        String::from_utf8(self.files.read(file)?).map_err(|_| "the file is not UTF-8 text".to_owned())
     }
 
     fn workload(&self, root: &Table<'_>) -> Result<Workload, Mistake> {
@@ -174,7 +174,9 @@ impl Reader<'_> {
         for value in table.get("scrape").map_or(Ok(Vec::new()), |value| value.list())? {
             let scrape = self.scrape(&value)?;
             if scrapes.iter().any(|other| other.name() == scrape.name()) {
-                return Err(value.mistake(format!("another is called `{}` already", scrape.name())));
+                return Err(
+                    value.mistake(format!("two endpoints are named `{}`; give each its own name", scrape.name()))
+                );
             }
             scrapes.push(scrape);
         }
@@ -200,7 +202,7 @@ impl Reader<'_> {
     }
 }
 
-/// The misfit as a mistake with its line; `tables` has the table of each request.
+/// The conflict as a mistake with its line; `tables` has the table of each request.
 fn at(root: &Table<'_>, tables: &[usize], Misfit { place, why }: Misfit) -> Mistake {
     let of = |key: &str, number: usize| root.get(key)?.list().ok()?.get(number).cloned();
     let value = match place {
@@ -282,10 +284,10 @@ fn finish(root: &Table<'_>) -> Result<Nanos, Mistake> {
 fn late(root: &Table<'_>) -> Result<Late, Mistake> {
     let after: Option<Nanos> = root.parsed("late_after")?;
     match root.get("late") {
-        None if after.is_some() => Err(root.mistake("`late_after` goes with late = \"skip\"")),
+        None if after.is_some() => Err(root.mistake("`late_after` needs late = \"skip\"")),
         None => Ok(Late::Send),
         Some(value) => match value.text()? {
-            "send" if after.is_some() => Err(value.mistake("`late_after` goes with late = \"skip\"")),
+            "send" if after.is_some() => Err(value.mistake("`late_after` needs late = \"skip\"")),
             "send" => Ok(Late::Send),
             "skip" => Ok(Late::Skip(after.unwrap_or(Nanos::from_millis(10)))),
             other => Err(choice(&value, other, &shape::LATE)),
@@ -309,7 +311,7 @@ fn thresholds(value: &Value<'_>) -> Result<Vec<Threshold>, Mistake> {
         match (stops, table.parsed("after")?) {
             (true, after) => Ok(threshold.stopping(after.unwrap_or_default())),
             (false, None) => Ok(threshold),
-            (false, Some(_)) => Err(table.mistake("`after` goes with stop = true")),
+            (false, Some(_)) => Err(table.mistake("`after` needs stop = true")),
         }
     };
     value.entries("thresholds such as \"response.p99\" = \"< 250ms\"")?.into_iter().map(threshold).collect()
@@ -348,7 +350,7 @@ fn generator(value: &Value<'_>) -> Result<Generator, Mistake> {
         let text = tolerance.text()?;
         let percent = text.strip_suffix('%').and_then(|percent| percent.trim().parse().ok());
         let percent = percent.ok_or_else(|| {
-            tolerance.mistake(format!("`{text}` is not a share of a percentile; write for example tolerance = \"5%\""))
+            tolerance.mistake(format!("`{text}` is not a percentage; write for example tolerance = \"5%\""))
         })?;
         generator = tolerance.checked(generator.with_tolerance(percent))?;
     }

@@ -41,12 +41,13 @@ pub struct Request {
 }
 
 impl Request {
-    /// `GET path`, named after it.
+    /// `GET path`, with the path as its name.
     pub fn get(path: &str) -> Self {
         Self::of("GET".to_owned(), Template::literal(path))
     }
 
-    /// The format of its body: by the `Content-Type` of the request or `target`, otherwise by its first character. gRPC messages are JSON.
+    /// The format of the request's body, by the `Content-Type` of the request or of `target`, otherwise by its first character. gRPC
+    /// messages are JSON.
     pub fn format(&self, target: Option<&Target>) -> Format {
         let mut headers = self.headers.iter().chain(target.into_iter().flat_map(|target| &target.headers));
         let said = headers.find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
@@ -57,17 +58,18 @@ impl Request {
         }
     }
 
-    /// A request of this method and path, named after the path, without anything else.
+    /// A request with this method and path, named after the path, without any other settings.
     ///
     /// # Errors
-    /// A method that is not in capital letters; a path that begins neither with `/` nor with a place, or has spaces.
+    /// A method that is not in capital letters; a path that begins neither with `/` nor with a placeholder, or has
+    /// spaces.
     pub fn new(method: &str, path: Template) -> Result<Self, InvalidValue> {
         check_method(method)?;
         check_path(&path)?;
         Ok(Self::of(method.to_owned(), path))
     }
 
-    /// A request in SQL, named after its statements.
+    /// A request with these SQL statements, named after them.
     pub fn sql(sql: Sql) -> Self {
         let name = sql.statements.iter().map(|statement| &*statement.text).collect::<Vec<_>>().join("; ");
         Self { name, call: Call::Sql(sql), ..Self::of("SQL".to_owned(), Template::literal("/")) }
@@ -108,73 +110,73 @@ impl Request {
         }
     }
 
-    /// The same request with another name.
+    /// Sets the name.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The same request with this behaviour on failure.
+    /// Sets the behaviour of the session if the request fails.
     #[must_use]
     pub fn with_on_failure(self, on_failure: OnFailure) -> Self {
         Self { on_failure, ..self }
     }
 
-    /// The same request with this weight.
+    /// Sets the weight in a random mix.
     #[must_use]
     pub fn with_weight(self, weight: f64) -> Self {
         Self { weight, ..self }
     }
 
-    /// The same request to the target of this number among [`Workload::targets`](crate::Workload::targets).
+    /// Sets the target, by its index in [`Workload::targets`](crate::Workload::targets).
     #[must_use]
     pub fn with_target(self, target: u16) -> Self {
         Self { target, ..self }
     }
 
-    /// The same request with this maximum number of consecutive redirects; `None` for that of its target.
+    /// Sets the maximum number of consecutive redirects; `None`: the maximum of the target applies.
     #[must_use]
     pub fn with_redirects(self, redirects: Option<u32>) -> Self {
         Self { attempts: AttemptSettings { redirects, ..self.attempts }, ..self }
     }
 
-    /// The same request with these headers.
+    /// Sets the headers, in addition to those of the target.
     #[must_use]
     pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {
         Self { headers, ..self }
     }
 
-    /// The same request with this body.
+    /// Sets the body.
     #[must_use]
     pub fn with_body(self, body: Body) -> Self {
         Self { body, ..self }
     }
 
-    /// The same request with this authentication.
+    /// Sets the authentication; `None`: that of the target applies.
     #[must_use]
     pub fn with_auth(self, auth: Option<Auth>) -> Self {
         Self { auth, ..self }
     }
 
-    /// The same request with these extractions.
+    /// Sets the values that are extracted from the response.
     #[must_use]
     pub fn with_extract(self, extract: Vec<Extraction>) -> Self {
         Self { extract, ..self }
     }
 
-    /// The same request with these checks.
+    /// Sets the checks of the response.
     #[must_use]
     pub fn with_checks(self, checks: Vec<Check>) -> Self {
         Self { checks, ..self }
     }
 
-    /// The same request with these embedded objects.
+    /// Sets the embedded objects that are fetched with the request.
     #[must_use]
     pub fn with_objects(self, objects: Option<Objects>) -> Self {
         Self { objects, ..self }
     }
 
-    /// The same request with this stream in its response.
+    /// Sets the stream in the response; `None`: the response is read as a whole.
     #[must_use]
     pub fn with_stream(self, stream: Option<EventStream>) -> Self {
         Self { stream, ..self }
@@ -208,7 +210,8 @@ impl Request {
         &self.method
     }
 
-    /// Path and query; where it begins with a place, that may bring a whole URL of the target. One of a catalogue has its files' instead.
+    /// Path and query. If it begins with a placeholder, the value may be a whole URL of the target. A request for a
+    /// catalogue has the paths of the files instead.
     pub fn path(&self) -> &Template {
         &self.path
     }
@@ -223,7 +226,7 @@ impl Request {
         self.weight
     }
 
-    /// Sent besides the target's headers.
+    /// Headers, in addition to those of the target.
     pub fn headers(&self) -> &[(String, Template)] {
         &self.headers
     }
@@ -233,7 +236,7 @@ impl Request {
         &self.body
     }
 
-    /// The form that it submits, which replaces method, path and body.
+    /// The form that the request submits, which replaces method, path and body.
     pub fn submit(&self) -> Option<&Submit> {
         self.submit.as_ref()
     }
@@ -264,7 +267,7 @@ impl Request {
         self.on_failure
     }
 
-    /// The embedded objects that are fetched with it, as a browser does.
+    /// The embedded objects that are fetched with the request, as in a browser.
     pub fn objects(&self) -> Option<&Objects> {
         self.objects.as_ref()
     }
@@ -274,7 +277,7 @@ impl Request {
         self.stream.as_ref()
     }
 
-    /// The distribution of its service demand on the modelled server, where it has its own.
+    /// The distribution of its service demand on the modelled server, if it has its own.
     pub fn service(&self) -> Option<&Distribution> {
         self.service.as_ref()
     }
@@ -283,7 +286,7 @@ impl Request {
 /// The kind of exchange of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Call {
-    /// One of HTTP.
+    /// An HTTP request.
     #[default]
     Http,
     /// A unary call of gRPC: the path names service and method, the body is its message in JSON.
@@ -327,7 +330,8 @@ pub fn bytes_of_hex(text: &str) -> Result<Vec<u8>, InvalidValue> {
 }
 
 impl Request {
-    /// The headers it is sent with to `target`: its own, each in the stead of the target's of the same name.
+    /// The headers of this request to `target`: its own headers, and those of the target without a header of the same
+    /// name here.
     pub fn headers_to<'a>(
         &'a self,
         target: impl Into<Option<&'a Target>>,
@@ -396,7 +400,7 @@ pub(super) fn check_path(path: &Template) -> Result<(), InvalidValue> {
     let blank = |piece: &Piece| matches!(piece, Piece::Text(text) if text.bytes().any(|b| b <= b' ' || b == 0x7f));
     if !begins || path.pieces().iter().any(blank) {
         return Err(InvalidValue::new(format!(
-            "`{text}` is not a path; it starts with / and has no spaces, for example \"/Home.aspx\""
+            "`{text}` is not a path: a path starts with / and has no spaces, for example \"/Home.aspx\""
         )));
     }
     Ok(())
@@ -417,7 +421,7 @@ pub(super) fn check_headers(headers: &[(String, Template)]) -> Result<(), Invali
     check_once(headers)
 }
 
-/// Refuses what would break the request apart.
+/// Refuses characters that would split the request.
 fn check_header(name: &str, content: &str) -> Result<(), InvalidValue> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(token) {
@@ -427,9 +431,7 @@ fn check_header(name: &str, content: &str) -> Result<(), InvalidValue> {
         return Err(InvalidValue::new(format!("the value of header `{name}` has a control character")));
     }
     if ["content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()) {
-        return Err(InvalidValue::new(format!(
-            "the header `{name}` is offered's own: it follows from the body and `reuse`"
-        )));
+        return Err(InvalidValue::new(format!("offered sets the header `{name}` itself, from the body and `reuse`")));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Time limits and retries of requests.
+//! Time limits and retries of requests: waits between attempts, and the budget of retries.
 
 use offered_base::{Instant, InvalidValue, Nanos, Purpose, Seed};
 use offered_distributions::Distribution;
@@ -9,14 +9,14 @@ use super::{Call, Request, Target, Workload};
 pub use crate::by_label::ByLabel;
 pub use crate::failure::Failure;
 
-/// How long the user of a request waits, and whether it is sent again after a failure. `None`: as the target says.
+/// Time limits and retries of a request. `None`: the setting of the target applies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttemptSettings {
     /// Maximum duration of one attempt, from sending to the last byte.
     pub timeout: Option<Nanos>,
-    /// The retry policy; one without retries overrides that of the target.
+    /// The retry policy; a policy without retries disables the policy of the target.
     pub retry: Option<Retry>,
-    /// The circuit breaker; one that does not exist overrides that of the target.
+    /// The circuit breaker; a breaker without an open time disables the breaker of the target.
     pub breaker: Option<CircuitBreaker>,
     /// The distribution of the time after which a user gives up: from the scheduled time, over all attempts.
     pub patience: Option<Distribution>,
@@ -40,9 +40,10 @@ pub struct Retry {
 /// The time between the end of an attempt and the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Backoff {
-    /// Always the same.
+    /// A constant time.
     Constant(Nanos),
-    /// `min(max, initial x multiplier^(n - 1))` before retry n; with full jitter a uniform random part of that, from zero.
+    /// `min(max, initial x multiplier^(n - 1))` before retry n; with full jitter a uniform random part of this, from
+    /// zero.
     Exponential {
         /// The bound of the first wait.
         initial: Nanos,
@@ -73,12 +74,13 @@ impl Backoff {
         multiplier: Self::MULTIPLIER,
         jitter: true,
     };
-    /// The default of `max`.
+    /// The default of `max` of [`Backoff::Exponential`].
     pub const MAX: Nanos = Nanos::from_secs(10);
-    /// The default of `multiplier`.
+    /// The default of `multiplier` of [`Backoff::Exponential`].
     pub const MULTIPLIER: f64 = 2.0;
 
-    /// The wait before retry `n`, from 1, of a request: a function of the seed, so that the schedule does not depend on it.
+    /// The wait before retry `n` (from 1) of a request. It is a function of the seed, so the schedule does not depend
+    /// on it.
     pub fn wait(self, n: u32, seed: Seed, session: u64, step: u32) -> Nanos {
         match self {
             Self::Constant(wait) => wait,
@@ -110,7 +112,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket: one of `parts` that share the burst, each with at least one token.
+    /// A full bucket. `parts` buckets share the burst; each has at least one token.
     pub fn new(budget: Budget, parts: u64) -> Self {
         let budget = Budget { burst: (budget.burst / parts as f64).max(1.0), ..budget };
         Self { budget, tokens: budget.burst }
@@ -121,7 +123,7 @@ impl TokenBucket {
         self.tokens = (self.tokens + self.budget.share).min(self.budget.burst);
     }
 
-    /// Takes the token of a retry; false: there is none.
+    /// Takes a token for a retry; returns false if there is none.
     pub fn withdraw(&mut self) -> bool {
         // Sums of shares such as 0.1 fall short of whole numbers.
         let may = self.tokens >= 1.0 - 1e-9;
@@ -136,12 +138,12 @@ impl Retry {
     /// No retries.
     pub const NONE: Self = Self { times: 0, on: Vec::new(), wait: Backoff::DEFAULT, budget: None };
 
-    /// This number of retries, with defaults otherwise.
+    /// A policy with `times` retries and otherwise default settings.
     pub fn times(times: u32) -> Self {
         Self { times, on: Failure::DEFAULT.to_vec(), ..Self::NONE }
     }
 
-    /// Whether an attempt that ended so is followed by another one, where number and budget allow it.
+    /// Whether an attempt with this outcome and status is followed by another one, if number and budget allow it.
     pub fn follows(&self, outcome: Outcome, status: u16) -> bool {
         self.on.iter().any(|failure| failure.includes(outcome, status))
     }
@@ -150,7 +152,7 @@ impl Retry {
 /// The retry policies of a workload.
 pub type RetryPolicies = ByLabel<Retry>;
 
-/// The time limits of the requests of a workload, where they have their own.
+/// The time limits of the requests of a workload that have their own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeLimits {
     seed: Seed,
@@ -159,23 +161,24 @@ pub struct TimeLimits {
 }
 
 impl TimeLimits {
-    /// The longest an attempt may take; `None`: as the target says.
+    /// Maximum duration of an attempt; `None`: the setting of the target applies.
     pub fn timeout(&self, label: u16) -> Option<Nanos> {
         self.limits.get(usize::from(label))?.0
     }
 
-    /// The largest of all timeouts, where `usual` is that of requests without their own.
+    /// The longest timeout of all requests; `usual` applies to requests without a timeout.
     pub fn longest(&self, usual: Nanos) -> Nanos {
         self.limits.iter().map(|(timeout, _)| timeout.unwrap_or(usual)).max().unwrap_or(usual)
     }
 
-    /// How long the user of a request waits: a function of the seed. `None`: as long as it takes.
+    /// Time after which the user of a request gives up, a function of the seed. `None`: the user never gives up.
     pub fn patience(&self, label: u16, session: u64, step: u32) -> Option<Nanos> {
         let distribution = self.limits.get(usize::from(label))?.1.as_ref()?;
         Some(Nanos::from_secs_f64(distribution.sample(&mut self.seed.at(Purpose::Patience, session, step))))
     }
 
-    /// When an exchange that was sent at `sent` is out of time, or its user gives up. `usual`: the timeout of requests without their own.
+    /// The deadline of an exchange that was sent at `sent`: its timeout, or the time at which its user gives up.
+    /// `usual` is the timeout of requests without their own.
     pub fn deadline(&self, event: &Event, sent: Instant, usual: Nanos) -> Instant {
         // Patience counts from the scheduled time, over all attempts. That of an object ends with its page.
         let patience = self.patience(event.label, event.session, event.step).filter(|_| event.object == 0);
@@ -183,7 +186,7 @@ impl TimeLimits {
         gives_up.min(sent + self.timeout(event.label).unwrap_or(usual))
     }
 
-    /// The patience of the user of a request, if it was at an end when the attempt ended.
+    /// The time after which the user of a request gave up, if the user had given up when the attempt ended.
     pub fn gave_up(&self, event: &Event) -> Option<Nanos> {
         let patience = self.patience(event.label, event.session, event.step)?;
         event.done.is_some_and(|done| done >= event.intended + patience).then_some(patience)
@@ -191,18 +194,18 @@ impl TimeLimits {
 }
 
 impl Request {
-    /// The same request with these time limits and retries.
+    /// Sets the time limits and retries.
     #[must_use]
     pub fn with_attempts(self, attempts: AttemptSettings) -> Self {
         Self { attempts, ..self }
     }
 
-    /// How long its user waits, and whether it is sent again after a failure.
+    /// The time limits and retries of this request.
     pub fn attempts(&self) -> &AttemptSettings {
         &self.attempts
     }
 
-    /// Maximum number of consecutive redirects that are followed, of this request to `target`.
+    /// Maximum number of consecutive redirects of this request that are followed, for requests to `target`.
     pub fn redirects_to(&self, target: &Target) -> u32 {
         self.attempts.redirects.unwrap_or(target.redirects)
     }
@@ -219,7 +222,7 @@ impl Workload {
         )
     }
 
-    /// The time limits of the requests; `None`: all have that of the target.
+    /// The time limits of the requests; `None`: all have the limit of the target.
     pub fn time_limits(&self) -> Option<TimeLimits> {
         let limits = self.requests().iter().map(|request| {
             let AttemptSettings { timeout, patience, .. } = &request.attempts;
@@ -262,7 +265,7 @@ pub(super) fn check_retry(retry: &Retry) -> Result<(), InvalidValue> {
     match retry.budget {
         Some(Budget { share, .. }) if !(share >= 0.0 && share.is_finite()) => wrong("a budget must be zero or more"),
         Some(Budget { burst, .. }) if !(burst >= 1.0 && burst.is_finite()) => wrong("burst must be at least 1"),
-        _ if retry.times > 0 && retry.on.is_empty() => wrong("on names no failure; remove it for the default"),
+        _ if retry.times > 0 && retry.on.is_empty() => wrong("`on` is empty; remove the key to use the default"),
         _ => Ok(()),
     }
 }

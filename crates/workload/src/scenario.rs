@@ -1,4 +1,4 @@
-//! Scenarios: each as a workload of its own, and what they are together.
+//! Scenarios, each as a workload of its own.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use offered_base::time::{Instant, Nanos};
 use offered_schedule::{Scenario, Scenarios, Sessions};
 
 impl Workload {
-    /// Its scenarios; `None` if it has one load only.
+    /// The scenarios; `None` if the workload has one load only.
     pub fn scenarios(&self) -> Option<&Scenarios> {
         self.0.sessions.scenarios()
     }
 
-    /// The names of its scenarios; empty if it has one load only.
+    /// The names of the scenarios; empty if the workload has one load only.
     pub fn scenario_names(&self) -> Vec<String> {
         let all = self.scenarios().into_iter().flat_map(Scenarios::all);
         all.map(|scenario| scenario.name.clone()).collect()

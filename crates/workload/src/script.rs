@@ -14,12 +14,12 @@ pub use crate::auth::{Auth, AwsAuth};
 pub use crate::draw::{Draw, data};
 pub use crate::oauth2::{ClientAuth, Grant, OAuth2, TokenScope};
 
-/// Something that templates may ask for by name.
+/// A variable that templates may use by its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
     /// The name, unique among the variables.
     pub name: String,
-    /// Where its values come from.
+    /// The source of its values.
     pub source: Source,
     /// When it takes a new value.
     pub per: Per,
@@ -27,18 +27,18 @@ pub struct Variable {
     pub env: Option<String>,
 }
 
-/// Where the values of a variable come from.
+/// The source of the values of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// The same value for all sessions, or the reason why it is missing (an environment variable that is not set).
     Constant(Result<String, String>),
-    /// A text with placeholders, made anew at each use.
+    /// A text with placeholders, filled in at each use.
     Composed(Template),
     /// The rows of a file.
     Feeder(Feeder),
     /// A random UUID (version 4).
     Uuid,
-    /// This number, the next, and so on over the whole run.
+    /// Consecutive numbers from this one over the whole run.
     Sequence(u64),
     /// Numbers drawn from a distribution.
     Random(Draw),
@@ -46,18 +46,19 @@ pub enum Source {
     Prompt(Prompt),
     /// A number of the entry of the replayed trace.
     TraceValue(TraceValue),
-    /// The messages of a chat as a JSON list: the earlier ones of the session, with the responses, and the value of this variable.
+    /// The messages of a chat as a JSON list: the earlier messages of the session with the responses, and the value of
+    /// this variable.
     Conversation(String),
-    /// The work of the request in this unit: the number that a simulation of the workload draws for it.
+    /// The work of the request in this unit, as a simulation of the workload draws it.
     Work(Unit),
 }
 
 /// A number that the entries of a trace of a language model service have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceValue {
-    /// Which one.
+    /// The selected number.
     pub column: TraceColumn,
-    /// Number of words in a token, above zero: of a trace with texts.
+    /// Number of words in a token, above zero; for a trace with texts.
     pub words_per_token: f64,
 }
 
@@ -92,7 +93,7 @@ offered_base::named! {
 }
 
 impl Unit {
-    /// This much work, to the nanosecond.
+    /// The text of `work` in this unit, exact to the nanosecond.
     pub fn text(self, work: Nanos) -> String {
         let (unit, digits) = match self {
             Self::Millis => (1_000_000, 6),
@@ -103,27 +104,27 @@ impl Unit {
 }
 
 offered_base::named! {
-    /// When a variable takes a new value.
+    /// The event at which a variable takes a new value.
     pub enum Per {
         /// Once for each session.
         Session = "session",
-        /// Once for each visit: each walk of a closed user through a flow; of a session that leaves, once for that.
+        /// Once for each visit: each walk of a closed user through a flow, or once for a session that leaves.
         Visit = "visit",
         /// Once for each request.
         Request = "request",
     }
 }
 
-/// A file of data, a row at a time.
+/// A data file that provides one row at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feeder {
     /// The file name in the workload.
     pub file: String,
-    /// In which order rows are taken.
+    /// The order of the rows.
     pub order: Order,
-    /// What happens after the last row.
+    /// The behaviour after the last row.
     pub at_end: AtEnd,
-    /// The names of its columns, where the workload gives them; else the file does.
+    /// The names of its columns; `None`: the file contains them.
     pub columns: Option<Vec<String>>,
     /// The dialect of a CSV file.
     pub format: CsvFormat,
@@ -151,27 +152,27 @@ impl Default for CsvFormat {
 }
 
 offered_base::named! {
-    /// In which order the rows of a file are taken.
+    /// The order in which the rows of a file are taken.
     pub enum Order {
         /// In the order of the file. Session n (or request n of the whole run) takes row n, so no row is used twice, on any number of machines.
         /// Visit v of user u takes row v N + u, with N users and numbers from 0.
         Sequential = "sequential",
-        /// In a random order, by the seed: the same numbers as `Sequential`, with another row for each. Every pass through the file has its own
-        /// order, and no row is used twice in a pass, on any number of machines.
+        /// In a random order that the seed determines: a permutation of the rows of `Sequential`. Every pass through
+        /// the file has its own order, and no row is used twice in a pass, on any number of machines.
         Shuffled = "shuffled",
-        /// Each as likely every time, by the seed.
+        /// Random rows with equal probabilities, by the seed.
         Random = "random",
     }
 }
 
 offered_base::named! {
-    /// What happens after the last row of a file.
+    /// The behaviour after the last row of a file.
     pub enum AtEnd {
-        /// They are taken from the start again.
+        /// Rows are taken from the start again.
         Repeat = "repeat",
         /// The run stops, and its verdict covers the time until then.
         Stop = "stop",
-        /// The run stops, and has failed.
+        /// The run stops and fails.
         Error = "error",
     }
 }
@@ -180,7 +181,7 @@ offered_base::named! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rows {
     columns: Vec<String>,
-    /// All cells one after another, and where each ends.
+    /// All cells in one text, and the end of each cell in it.
     text: String,
     ends: Vec<usize>,
 }
@@ -190,7 +191,7 @@ impl Rows {
     pub fn new(columns: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         let (mut text, mut ends) = (String::new(), Vec::new());
         for row in rows {
-            debug_assert_eq!(row.len(), columns.len(), "a row has one cell a column");
+            debug_assert_eq!(row.len(), columns.len(), "a row has one cell per column");
             for cell in row {
                 text.push_str(&cell);
                 ends.push(text.len());
@@ -209,7 +210,7 @@ impl Rows {
         (self.ends.len() / self.columns.len()) as u64
     }
 
-    /// Never: a file without rows is not read.
+    /// Always false, because a file without rows is refused.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -225,7 +226,7 @@ impl Rows {
 /// The body of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Body {
-    /// Nothing.
+    /// No body.
     #[default]
     None,
     /// A text.
@@ -258,9 +259,9 @@ impl Body {
 /// The content of a file. `T` is the type of texts: templates before compilation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content<T = Template> {
-    /// A text with places for values.
+    /// A text with placeholders.
     Text(T),
-    /// Bytes that are sent as they are.
+    /// Bytes that are sent unchanged.
     Raw(Arc<[u8]>),
 }
 
@@ -269,9 +270,9 @@ pub enum Content<T = Template> {
 pub struct Part {
     /// The field's name.
     pub name: String,
-    /// The file it is, by the name that was written.
+    /// The file name in the workload; `None`: the part is not a file.
     pub file: Option<String>,
-    /// Whether a file is sent as it is; else it is a text with places for values.
+    /// Whether a file is sent unchanged; otherwise it is a template.
     pub raw: bool,
     /// The `Content-Type` of the part; `None`: no such header.
     pub media_type: Option<String>,
@@ -280,7 +281,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// The name a file is sent under.
+    /// The file name that is sent.
     pub fn file_name(&self) -> Option<&str> {
         let file = self.file.as_deref()?;
         Some(file.rsplit_once('/').map_or(file, |(_, base)| base))
@@ -290,41 +291,41 @@ impl Part {
 /// A value extracted from a response, for later requests of the session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
-    /// The variable it becomes.
+    /// The name of the variable that gets the value.
     pub name: String,
     /// The part of the response that has the value.
     pub find: Find,
     /// The match that is taken if there are several.
     pub which: Which,
-    /// What happens without a match.
+    /// The behaviour without a match.
     pub if_missing: IfMissing,
 }
 
-/// Which of several matches is taken.
+/// The match that is taken if there are several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// This one, from 1.
+    /// The match with this number, from 1.
     Nth(u32),
-    /// The last.
+    /// The last match.
     Last,
-    /// Each as likely, by the seed.
+    /// A random match with equal probabilities, by the seed.
     Random,
-    /// All, joined by this text.
+    /// All matches, joined by this text.
     All(String),
-    /// Their number, which may be 0.
+    /// The number of matches, which may be 0.
     Count,
 }
 
-/// What happens to a name if its extraction has no match.
+/// The value of a variable if its extraction has no match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IfMissing {
-    /// It has no value, and the check of that name fails.
+    /// No value; the check with the name of the variable fails.
     Fail,
-    /// It takes this value.
+    /// A default value.
     Default(String),
-    /// Its previous value stays.
+    /// The previous value.
     KeepPrevious,
-    /// It has no value. It is a metric: numbers of responses, which are results.
+    /// No value, for a metric (a number in responses that is a result).
     NotMeasured,
 }
 
@@ -333,7 +334,7 @@ pub enum IfMissing {
 pub enum Find {
     /// The whole body.
     Body,
-    /// A column of the rows of a database, by its name, where it is not null.
+    /// The values of a column of a database result that are not null, by column name.
     Column(String),
     /// A header; its name is case-insensitive.
     Header(String),
@@ -341,7 +342,7 @@ pub enum Find {
     Cookie(String),
     /// The URL of the response, after redirects.
     Url,
-    /// A regular expression in the texts of another part, and which of its groups (0: all of it).
+    /// A regular expression, applied to the texts of another part, and the number of its group (0: the whole match).
     Matched {
         /// The other part; not the body.
         of: Box<Find>,
@@ -352,7 +353,7 @@ pub enum Find {
     },
     /// A `JSONPath` (RFC 9535).
     Json(String),
-    /// A regular expression in the body, and which of its groups (0: all of it).
+    /// A regular expression, applied to the body, and the number of its group (0: the whole match).
     Regex {
         /// The expression.
         pattern: String,
@@ -388,7 +389,7 @@ pub enum Test {
     Text(Find, TextCondition),
     /// The number of rows that a database returned or changed.
     Rows(Sizes),
-    /// The bytes of the body, as it came.
+    /// The size of the body in bytes, before decoding.
     Size(Sizes),
     /// The service time: from sending to the last byte, redirects included.
     Time(Bound),
@@ -399,24 +400,24 @@ pub enum Test {
 /// The condition for a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TextCondition {
-    /// There at all.
+    /// The response has the text.
     There,
-    /// This.
+    /// The text equals this.
     Is(Template),
-    /// Something with this in it.
+    /// The text contains this.
     Contains(Template),
-    /// Something this regular expression finds itself in.
+    /// The text matches this regular expression.
     Matches(String),
-    /// This number of matches.
+    /// The number of matches is in this range.
     Count(Sizes),
 }
 
 /// A range of sizes in bytes, or of numbers of rows or matches, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The smallest.
+    /// The smallest number.
     pub least: u64,
-    /// The largest.
+    /// The largest number.
     pub most: u64,
 }
 
@@ -462,25 +463,25 @@ impl std::str::FromStr for Sizes {
 pub struct Objects {
     /// The paths; at least one.
     pub paths: Vec<Template>,
-    /// Maximum number of parallel connections for them.
+    /// Maximum number of parallel connections for the objects.
     pub connections: u8,
-    /// From when.
+    /// When the objects are fetched.
     pub when: When,
     /// Whether the request is successful even if an object fails.
     pub may_fail: bool,
 }
 
 impl Objects {
-    /// As many connections as browsers open to one server.
+    /// The number of connections that browsers open to one server.
     pub const CONNECTIONS: u8 = 6;
 }
 
 offered_base::named! {
     /// When a page's objects are fetched.
     pub enum When {
-        /// Once the page is there.
+        /// After the response is complete.
         After = "after",
-        /// As soon as its first bytes are.
+        /// Objects are fetched as soon as the first bytes of the response arrive.
         While = "while",
     }
 }

@@ -1,4 +1,5 @@
-//! Which names have values that are secrets. One table decides for all outputs: recorded workloads, exchanges, reports and messages.
+//! The names of fields with secret values. One table is used for all outputs: recorded workloads, exchanges, reports
+//! and messages.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -37,10 +38,10 @@ pub const SCHEMES: [&str; 9] =
 pub struct SecretNames(Vec<String>);
 
 impl SecretNames {
-    /// The table alone.
+    /// The names of the built-in table, without added names.
     pub const NONE_ADDED: Self = Self(Vec::new());
 
-    /// The table and these names; names are case-insensitive.
+    /// The names of the built-in table and these names; names are case-insensitive.
     pub fn with(more: impl IntoIterator<Item = String>) -> Self {
         Self(more.into_iter().collect())
     }
@@ -50,7 +51,7 @@ impl SecretNames {
         &self.0
     }
 
-    /// Whether the value of this name is a secret: of a header, a field, a member of JSON or a variable.
+    /// Whether the value of a header, field, JSON member or variable with this name is a secret.
     pub fn contains(&self, name: &str) -> bool {
         if self.0.iter().any(|added| added.eq_ignore_ascii_case(name)) {
             return true;
@@ -78,8 +79,8 @@ impl SecretNames {
             })
     }
 
-    /// The same for a parameter of a query or a field of a form. There, `code` is the authorization code of OAuth (RFC 6749, section
-    /// 4.1.2); elsewhere it is an error code.
+    /// Whether a parameter of a query or a field of a form is secret. There, `code` is the authorization code of OAuth
+    /// (RFC 6749, section 4.1.2); elsewhere it is an error code.
     pub fn contains_parameter(&self, name: &str) -> bool {
         name.eq_ignore_ascii_case("code") || self.contains(name)
     }

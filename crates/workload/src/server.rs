@@ -29,17 +29,17 @@ impl Server {
         }
     }
 
-    /// The same server with load-dependent rates. They replace the speeds of its servers; the number of servers is then the number of
-    /// requests that the discipline serves at once.
+    /// Sets load-dependent rates. They replace the speeds of its servers; the number of servers then
+    /// becomes the number of requests that the discipline serves at once.
     ///
     /// # Errors
-    /// The discipline has no load-dependent rates, or no number of servers with them.
+    /// The discipline cannot have load-dependent rates, or cannot have a number of servers with them.
     pub fn with_rates(self, rates: Rates) -> Result<Self, InvalidValue> {
         let shares = matches!(self.discipline, Policy::Ps(_) | Policy::PsByClass(_));
         let wrong = match self.discipline {
             Policy::Infinite => "infinite serves every request at speed 1; write discipline = \"ps\" with these rates",
-            Policy::Batch(_) => "do not go with engine: its steps depend on the number of sequences",
-            _ if self.cancel => "do not go with cancel; remove one",
+            Policy::Batch(_) => "cannot be combined with engine: its steps depend on the number of sequences",
+            _ if self.cancel => "cannot be combined with cancel; remove one",
             _ if shares && self.servers > 1 => {
                 "are the total rate that all requests share under this discipline, so `servers` has no effect; remove it"
             }
@@ -48,7 +48,7 @@ impl Server {
         Err(InvalidValue::new(wrong))
     }
 
-    /// m.
+    /// The number of servers, m.
     pub fn servers(&self) -> u32 {
         self.servers
     }
@@ -58,13 +58,14 @@ impl Server {
         self.discipline
     }
 
-    /// A model of an engine for language models, with unlimited capacity. The demands of requests follow from their tokens.
+    /// A model of an engine for language models, with unlimited capacity. The tokens of a request determine its demand.
     pub fn of_engine(engine: Engine) -> Self {
         let service = Distribution::constant(0.0).expect("zero is a constant");
         Self { servers: 1, discipline: Policy::Batch(engine), service, capacity: None, cancel: false, rates: None }
     }
 
-    /// The distribution of service demands (the papers' S), in seconds; zero for an engine, where they follow from the tokens of a request.
+    /// The distribution of service demands (the papers' S), in seconds; zero for an engine, where the tokens of a
+    /// request determine its demand.
     pub fn service(&self) -> &Distribution {
         &self.service
     }
@@ -88,7 +89,8 @@ impl Server {
         }
     }
 
-    /// Largest total service rate, in units of a server of speed 1; `None`: it grows with the number of requests, without end.
+    /// Largest total service rate, in units of a server of speed 1; `None` if it grows without bound with the number of
+    /// requests.
     pub fn largest_rate(&self) -> Option<f64> {
         let most = self.capacity.map_or(u64::MAX, u64::from);
         // The rate of a server for each request is the number of requests.
@@ -102,11 +104,11 @@ impl Server {
 }
 
 offered_base::named! {
-    /// What happens to a request that finds a region full.
+    /// The behaviour of a request that finds a region full.
     pub enum WhenFull {
-        /// It is rejected.
+        /// The request is rejected.
         Reject = "reject",
-        /// It waits outside, first come, first served.
+        /// The request waits outside, first come, first served.
         Wait = "wait",
     }
 }
@@ -114,23 +116,23 @@ offered_base::named! {
 /// A region of a modelled network with a limited capacity (finite capacity region): a `[[region]]`, or a `[[station]]` with a `capacity`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// Its name, unique in regions and stations; for a station with a `capacity`, the name of the station.
+    /// The name, unique in regions and stations; for a station with a `capacity`, the name of the station.
     pub name: String,
     /// The names of its stations.
     pub stations: Vec<String>,
     /// Maximum number of requests at all its stations together, waiting and in service.
     pub capacity: u32,
-    /// What happens to further requests.
+    /// The behaviour of requests that arrive when the region is full.
     pub when_full: WhenFull,
 }
 
 impl Workload {
-    /// The modelled server, where requests take the same way through it.
+    /// The modelled server; `None` if there is none, or if a network replaces it.
     pub fn server(&self) -> Option<&Server> {
         self.0.server.as_ref()
     }
 
-    /// The modelled network in its stead, where only the mean visits to each station are known; else empty.
+    /// The modelled network that replaces the server, with the mean number of visits to each station; otherwise empty.
     pub fn stations(&self) -> &[Station] {
         &self.0.stations
     }

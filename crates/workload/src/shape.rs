@@ -1,8 +1,8 @@
 //! The keys of a workload file, as tables: name, kind of value and description of every key.
 //!
 //! The reader takes the keys that it accepts and its suggestions for misspelled ones from these tables. The JSON Schema for editors is
-//! generated from them. The schema accepts more than the reader: only the reader checks what depends on other keys, on named files or on
-//! the size of numbers.
+//! generated from them. The schema accepts more than the reader: only the reader checks rules about other keys, named
+//! files or the size of numbers.
 
 mod arrivals;
 mod distributions;
@@ -30,7 +30,7 @@ pub(super) struct Shape {
     needed: &'static [&'static str],
     /// Exactly one of these keys is required. Empty: no such condition.
     pub(super) one_of: &'static [&'static str],
-    /// At least one of these keys is required. Empty: no such condition.
+    /// Keys of which at least one is required. Empty: no key is required in this way.
     some_of: &'static [&'static str],
 }
 
@@ -209,12 +209,12 @@ pub(super) static WORKLOAD: Shape = shape(
         key("policies", Kind::Table(&POLICIES), "Server policies to compare by alternating them within one run."),
         key("request", List(&Kind::Table(&REQUEST)), "The requests. Default: GET of the path of target.url."),
         key("flow", List(&Kind::Table(&FLOW)), "Sequences of requests, for partly_open and closed."),
-        key("once", Kind::Table(&ONCE), "Steps that each session makes once, before or after its flows: login, logout."),
+        key("once", Kind::Table(&ONCE), "Steps that each session executes once, before or after its flows: login, logout."),
         key("group", List(&Kind::Table(&GROUP)), "Parts of visits, from one step of a flow to another, that are measured."),
         key(
             "goodput",
             Kind::Table(&GOODPUT),
-            "The limits of a good request; requests that meet all of them are the goodput.",
+            "Limits of a good request; the goodput counts requests that meet all of them.",
         ),
         key("thresholds", Kind::Thresholds, "Conditions for a passed run, such as \"response.p99\" = \"< 250ms\"."),
         key(
@@ -235,7 +235,7 @@ pub(super) static GROUP: Shape = shape(
         key("name", Text, "Unique name."),
         key("flow", Text, "The flow of both steps. Default: the only one that has them."),
         key("from", Text, "The group begins with the first request of this step."),
-        key("to", Text, "It ends with the last response of this step."),
+        key("to", Text, "The group ends with the last response of this step."),
     ],
 )
 .needs(&["name", "from", "to"]);
@@ -253,7 +253,7 @@ pub(super) static GOODPUT: Shape = shape(
 pub(super) static FILES: Shape = shape(
     "The files that a workload names. A run adds this to its copy of the workload, so that verify finds the same files.",
     &[
-        key("from", Text, "Directory to search for files that are not beside the workload."),
+        key("from", Text, "Directory of the files that are not in the directory of the workload."),
         key(
             "sha256",
             Named(&Form("^[0-9A-Fa-f]{64}$")),
@@ -267,7 +267,11 @@ pub(super) static THRESHOLD: Shape = shape(
     &[
         key("bound", Text, "The bound, such as \"< 250ms\"."),
         key("stop", Boolean, "End the run when the threshold fails. Default false."),
-        key("after", Time, "With stop: earliest time for ending the run, from the end of skip_first. Default 0s."),
+        key(
+            "after",
+            Time,
+            "With stop: earliest time at which the run may end, counted from the end of skip_first. Default 0s.",
+        ),
     ],
 )
 .needs(&["bound"]);
@@ -302,18 +306,18 @@ pub(super) static SCRAPE: Shape = shape(
         key(
             "series",
             List(&Text),
-            "Series to record, such as [\"http_requests_*\"]. Default: host metrics of node_exporter; of others everything but buckets.",
+            "Series to record, such as [\"http_requests_*\"]. Default: host metrics of node_exporter; all series of other exporters except buckets.",
         ),
-        key("counters", List(&Text), "Series to treat as counters although the endpoint does not declare it, such as [\"calls\", \"*_time\"]."),
+        key("counters", List(&Text), "Series that are counters, although the endpoint does not declare their type, such as [\"calls\", \"*_time\"]."),
     ],
 )
 .needs(&["name", "target"]);
 
 pub(super) static POLICIES: Shape = shape(
-    "Server policies that alternate within one run (ABBA order); a command applies each.",
+    "Server policies that alternate within one run (ABBA order); a command sets the policy.",
     &[
         key("names", List(&Text), "Names of two or more policies, in the order of their first blocks."),
-        key("block", Time, "Duration of a block. The test duration without skipped parts must be a multiple of one ABBA round."),
+        key("block", Time, "Duration of a block. The test duration without its skipped parts must be a multiple of one ABBA round."),
         key(
             "settle",
             Time,
@@ -340,12 +344,12 @@ pub(super) static GENERATOR: Shape = shape(
         key(
             "priority",
             Choice(Priority::NAMES),
-            "Scheduling priority of the sending threads: \"auto\" (default; as high as is safe), \"normal\" or \"realtime\".",
+            "Scheduling priority of the sending threads: \"auto\" (default; the highest safe priority), \"normal\" or \"realtime\".",
         ),
         key(
             "tolerance",
             Form(r"^\+?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*%$"),
-            "Maximum generator error: share of p50, p95 and p99 that generator delay may cause. Default \"5%\".",
+            "Largest part of p50, p95 and p99 that may come from requests sent late. Default \"5%\".",
         ),
         key(
             "on_disk_full",

@@ -7,18 +7,18 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::shape::Shape;
-use offered_base::InvalidValue;
-use offered_base::nearest;
+use offered_base::{InvalidValue, nearest, sentence};
 
 /// A mistake in a workload file, displayed as `file:line: message`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {}", self.without_position())]
 pub struct Mistake {
-    /// The file's name as it was given.
+    /// The name of the file, as given.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The key that is wrong, by its path: `arrivals.open.rate`, `request[0].get`; empty where it is the file as a whole.
+    /// The key that is wrong, by its path: `arrivals.open.rate`, `request[0].get`; empty if the mistake concerns the
+    /// whole file.
     pub field: String,
     /// The mistake, the expected value, and what to write instead.
     pub what: String,
@@ -28,7 +28,7 @@ impl Mistake {
     /// The key and the mistake, for a workload that is not a file.
     pub fn without_position(&self) -> String {
         let Self { field, what, .. } = self;
-        if field.is_empty() { what.clone() } else { format!("{field}: {what}") }
+        if field.is_empty() { what.clone() } else { sentence(field, what) }
     }
 }
 
@@ -94,7 +94,7 @@ impl<'a> Table<'a> {
 
     /// The value of `key`, where it is given.
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
-        debug_assert!(self.shape.names().contains(&key), "{key} is no key of {}", self.name);
+        debug_assert!(self.shape.names().contains(&key), "{key} is not a key of {}", self.name);
         let (_, value) = self.entries.iter().find(|(k, _)| k.get_ref() == key)?;
         let name = if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) };
         Some(Value { source: self.source, name, span: value.span(), content: value.get_ref() })

@@ -7,7 +7,7 @@ use crate::template::Template;
 pub struct Sql {
     /// The statements, sent one after another, each after the response to the previous one; at least one.
     pub statements: Vec<Statement>,
-    /// Whether they run in a transaction, which is rolled back if one of them fails.
+    /// Whether the statements run in a transaction, which is rolled back if a statement fails.
     pub is_transaction: bool,
     /// The pool of its connection; `None` for a target without named pools.
     pub class: Option<String>,
@@ -23,13 +23,13 @@ impl Sql {
 /// One statement, prepared before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// As it is, with `$1`, `$2` and so on for its parameters.
+    /// The text, with `$1`, `$2` and so on for its parameters.
     pub text: String,
-    /// Their values as texts, which the database reads as the types that it has found for them; `None`: null.
+    /// The values of the parameters as texts, which the database converts to their types; `None`: null.
     pub parameters: Vec<Option<Template>>,
 }
 
-/// A pool of connections to a database, all made before the run.
+/// A pool of connections to a database, which are all opened before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// The name, which requests refer to as `class`.
@@ -118,18 +118,18 @@ class = "long ones"
             (target("http://h/", "pools = { a = 1 }") + sql, "applies only to a database"),
             (http.clone() + sql, "needs a target url that begins with postgres://"),
             (http.clone() + "get = \"/\"\ncheck = [{ rows = 1 }]", "has no rows"),
-            (http + "get = \"/\"\nparameters = [1]", "goes with sql"),
+            (http + "get = \"/\"\nparameters = [1]", "needs sql"),
             (database.clone() + "get = \"/\"", "must be in SQL"),
             (database.clone() + "sql = \" \"", "is empty"),
-            (database.clone() + sql + "\nget = \"/\"", "does not go with a request in SQL"),
+            (database.clone() + sql + "\nget = \"/\"", "cannot be combined with sql"),
             (database.clone() + sql + "\ntransaction = []", "one statement or one transaction"),
             (database.clone() + sql + "\nclass = \"short\"", "needs target.pools"),
             (database.clone() + sql + "\ncheck = [{ status = 200 }]", "a response of a database has no status"),
             (database.clone() + sql + "\nextract = [{ name = \"x\", css = \"a\" }]", "has no css"),
-            (database.clone() + sql + "\nparameters = [[1]]", "a list is written as"),
+            (database.clone() + sql + "\nparameters = [[1]]", "write a list as"),
             (database.clone() + sql + "\nparameters = [\"{{unknown}}\"]", "{{unknown}} is undefined"),
             (database + "transaction = [\"select 1\"]\nparameters = [1]", "give each statement its parameters"),
-            (pools.clone() + sql, "name the pool of its connection"),
+            (pools.clone() + sql, "needs the pool of its connection"),
             (pools + sql + "\nclass = \"shirt\"", "did you mean `short`"),
         ] {
             let message = read(&text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Requests that submit a form of an earlier page as it was served.
+//! Requests that submit a form of an earlier page.
 
 use super::script::{Content, Part};
 use crate::template::Template;
@@ -6,9 +6,10 @@ use crate::template::Template;
 /// A form of an earlier response, with the fields that a user fills in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Submit {
-    /// CSS selector of the form, or of one of its buttons. Of a form the first button submits it, as when a person presses Enter.
+    /// CSS selector of the form, or of one of its buttons. If it selects a form, the first button submits it, as when a
+    /// person presses Enter.
     pub selector: String,
-    /// The request whose response has the form; `None`: those that come directly before it in the flows.
+    /// The request whose response has the form; `None`: the requests directly before this one in the flows.
     pub page: Option<String>,
     /// New values of fields that the form has, by name.
     pub fields: Vec<(String, Field)>,
@@ -19,7 +20,7 @@ pub struct Submit {
 /// What a user does with a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field {
-    /// Gives it these values; several for a list or a group of boxes.
+    /// Enters these values; several values for a list or a group of boxes.
     Texts(Vec<Template>),
     /// Chooses a file.
     File(Part),
@@ -76,7 +77,7 @@ mod tests {
     #[test]
     fn a_form_without_a_page_is_an_error() {
         for (submit, steps, reason) in [
-            ("submit = \"form\"", "save page other", "begins with it"),
+            ("submit = \"form\"", "save page other", "begins with this request"),
             ("submit = { form = \"f\", page = \"pge\" }", "page other save", "did you mean `page`"),
             ("submit = { form = \"f\", page = \"page\" }", "other save page", "without `page`: other -> save"),
             ("submit = { form = \"f\", add = { a = true } }", "page other save", "needs a value"),

@@ -18,8 +18,8 @@ pub(super) const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Default timeout for a response.
 pub(super) const RESPONSE_TIMEOUT: Nanos = Nanos::from_secs(30);
 
-/// The real server, and how to talk to it. What does not go together (TLS with a plain address, ...) is refused by
-/// [`Workload::new`](super::Workload::new).
+/// The real server, and the settings of connections to it. [`Workload::new`](super::Workload::new) refuses conflicting
+/// settings (TLS with a plain address, ...).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     pub(super) folder: PathBuf,
@@ -55,7 +55,7 @@ impl Target {
     /// The headers that the generator adds to requests without them.
     pub const OWN_HEADERS: [&str; 2] = ["Accept", "User-Agent"];
 
-    /// More redirects in a row lead nowhere.
+    /// Maximum number of consecutive redirects.
     pub const MOST_REDIRECTS: u32 = 100;
 
     /// A target with a shared connection pool, HTTP/1.1 and defaults otherwise.
@@ -91,102 +91,102 @@ impl Target {
         }
     }
 
-    /// The same target with this maximum number of connections; for a database, the exact number.
+    /// Sets the maximum number of connections; for a database, the exact number.
     #[must_use]
     pub fn with_connections(self, connections: u32) -> Self {
         Self { connections: Some(connections), ..self }
     }
 
-    /// The same target with another URL.
+    /// Sets the URL.
     #[must_use]
     pub fn with_url(self, url: Url) -> Self {
         Self { url, ..self }
     }
 
-    /// The same target with this reuse of connections.
+    /// Sets how connections are reused.
     #[must_use]
     pub fn with_reuse(self, reuse: Reuse) -> Self {
         Self { reuse, ..self }
     }
 
-    /// The same target with this choice between several addresses of the host.
+    /// Sets which of several addresses of the host a connection tries first.
     #[must_use]
     pub fn with_resolve(self, resolve: Resolve) -> Self {
         Self { resolve, ..self }
     }
 
-    /// The same target with this connect timeout.
+    /// Sets the time limit for opening a connection.
     #[must_use]
     pub fn with_connect_timeout(self, connect_timeout: Nanos) -> Self {
         Self { connect_timeout, ..self }
     }
 
-    /// The same target with this response timeout.
+    /// Sets the timeout for a response, from the time of sending.
     #[must_use]
     pub fn with_response_timeout(self, response_timeout: Nanos) -> Self {
         Self { response_timeout, ..self }
     }
 
-    /// The same target; `cookies`: each session has its own cookie store.
+    /// Sets whether each session keeps its cookies, in its own cookie store.
     #[must_use]
     pub fn with_cookies(self, cookies: bool) -> Self {
         Self { cookies, ..self }
     }
 
-    /// The same target with this maximum number of consecutive redirects.
+    /// Sets the maximum number of consecutive redirects that are followed.
     #[must_use]
     pub fn with_redirects(self, redirects: u32) -> Self {
         Self { redirects, ..self }
     }
 
-    /// The same target with this name.
+    /// Sets the name.
     #[must_use]
     pub fn with_name(self, name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), ..self }
     }
 
-    /// The same target with this authentication.
+    /// Sets the default authentication.
     #[must_use]
     pub fn with_auth(self, auth: Option<Auth>) -> Self {
         Self { auth, ..self }
     }
 
-    /// The same target without these [`OWN_HEADERS`](Self::OWN_HEADERS) in requests that do not set them.
+    /// Sets which of the [`OWN_HEADERS`](Self::OWN_HEADERS) are omitted in requests that do not set them.
     #[must_use]
     pub fn with_omit_headers(self, omit_headers: Vec<String>) -> Self {
         Self { omit_headers, ..self }
     }
 
-    /// The same target with these headers for every request.
+    /// Sets the default headers of every request.
     #[must_use]
     pub fn with_headers(self, headers: Vec<(String, Template)>) -> Self {
         Self { headers, ..self }
     }
 
-    /// The same target with these TLS settings.
+    /// Sets the TLS settings.
     #[must_use]
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls, ..self }
     }
 
-    /// The same target through this proxy.
+    /// Sets the proxy; `None`: direct connections.
     #[must_use]
     pub fn with_proxy(self, proxy: Option<Proxy>) -> Self {
         Self { proxy, ..self }
     }
 
-    /// The same target with this protocol.
+    /// Sets the version of HTTP.
     #[must_use]
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Self { protocol, ..self }
     }
 
-    /// Its name, where a workload has several targets.
+    /// The name of the target; `None` if the workload has only one target without a name.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Where.
+    /// The URL.
     pub fn url(&self) -> &Url {
         &self.url
     }
@@ -207,7 +207,7 @@ impl Target {
         self.in_flight
     }
 
-    /// The longest a connection may take to open.
+    /// Time limit for opening a connection.
     pub fn connect_timeout(&self) -> Nanos {
         self.connect_timeout
     }
@@ -228,7 +228,7 @@ impl Target {
         self.resolve
     }
 
-    /// Resolve the name again so often; `None`: once per run.
+    /// Interval of DNS lookups; `None`: once per run.
     pub fn resolve_every(&self) -> Option<Nanos> {
         self.resolve_every
     }
@@ -258,7 +258,8 @@ impl Target {
         self.redirects
     }
 
-    /// Whether a request is sent again if an HTTP/2 server reports that it was not processed.
+    /// Whether a request is sent again if an HTTP/2 server reports that it was not processed, or if a server closed its reused HTTP/1.1 connection
+    /// and the request can be repeated.
     pub fn resend(&self) -> bool {
         self.resend
     }
@@ -268,17 +269,17 @@ impl Target {
         &self.tls
     }
 
-    /// Through whom connections go.
+    /// The proxy; `None`: direct connections.
     pub fn proxy(&self) -> Option<&Proxy> {
         self.proxy.as_ref()
     }
 
-    /// Which HTTP is spoken.
+    /// The version of HTTP.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// The pools of connections to a database, where they have names.
+    /// The named pools of connections to a database; empty if there is only one pool, without a name.
     pub fn pools(&self) -> &[Pool] {
         &self.pools
     }
@@ -294,16 +295,16 @@ impl Target {
         &self.hook
     }
 
-    /// Where the messages of gRPC are described, if they are.
+    /// The source of gRPC descriptors; `None` if the workload has none.
     pub fn descriptors(&self) -> Option<&Descriptors> {
         self.descriptors.as_ref()
     }
 }
 
-/// Where the messages of gRPC are described.
+/// The source of gRPC descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Descriptors {
-    /// In this file, a set of descriptors as `protoc` writes it.
+    /// A descriptor set in a file, as `protoc` writes it.
     File(PathBuf),
     /// By server reflection, before the run.
     Reflection,
@@ -312,11 +313,11 @@ pub enum Descriptors {
 /// Settings of TLS connections. Relative files are in the folder of the workload and are read before the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Take any certificate.
+    /// Whether any certificate is accepted.
     pub insecure: bool,
-    /// A PEM file of the certificates that are trusted, in place of the system's.
+    /// A PEM file of trusted root certificates, instead of the system's.
     pub roots: Option<PathBuf>,
-    /// PEM files of our own certificate and its key.
+    /// The client certificate and its key.
     pub identity: Option<Identity>,
     /// The server name for SNI and the certificate check; `None`: the host of the URL.
     pub server_name: Option<String>,
@@ -333,14 +334,14 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// A proxy: plain requests are given to it whole, for TLS it makes a tunnel.
+/// A proxy. It forwards plain requests; for TLS it opens a tunnel.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
     /// The host name or IP address (IPv6 without brackets).
     pub host: String,
     /// The port.
     pub port: u16,
-    /// `user:password`, where it wants them.
+    /// `user:password`; `None`: no authentication.
     pub user: Option<String>,
 }
 
@@ -352,13 +353,13 @@ impl fmt::Debug for Proxy {
 }
 
 offered_base::named! {
-    /// Which HTTP is spoken.
+    /// The version of HTTP.
     #[derive(Default)]
     pub enum Protocol {
         /// HTTP/1.1.
         #[default]
         Http1 = "http1",
-        /// HTTP/2: over TLS by ALPN, else by prior knowledge.
+        /// HTTP/2: over TLS by ALPN, otherwise by prior knowledge.
         Http2 = "h2",
         /// HTTP/2 or HTTP/1.1, negotiated with the server once before the run.
         Auto = "auto",
@@ -382,11 +383,11 @@ offered_base::named! {
 offered_base::named! {
     /// How connections are reused.
     pub enum Reuse {
-        /// A free one, or a new one: an arrival never waits for a connection.
+        /// A free connection, or a new one: an arrival never waits for a connection.
         Pool = "pool",
         /// Each session has its own connection, opened by its first request.
         PerSession = "per-session",
-        /// A new one each time.
+        /// A new connection for each request.
         Fresh = "fresh",
     }
 }

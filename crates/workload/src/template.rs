@@ -11,12 +11,12 @@ use std::fmt;
 
 pub use self::expression::{Expression, Function, Operator};
 
-/// A text with places for values. Two are the same that are written alike and have the same values put in.
+/// A text with placeholders. Two templates are equal if their texts and their filled-in values are equal.
 #[derive(Clone)]
 pub struct Template {
-    /// As it was written, with the values that are the same for all sessions put in.
+    /// The text as written, in which the values that are the same for all sessions are filled in.
     source: Box<str>,
-    /// As it was written.
+    /// The text as written.
     written: Box<str>,
     pieces: Box<[Piece]>,
 }
@@ -55,9 +55,9 @@ pub enum Stamp {
     Iso,
     /// Whole seconds since the Unix epoch.
     Unix,
-    /// Milliseconds since then.
+    /// Milliseconds since the Unix epoch.
     UnixMs,
-    /// As strftime writes it, in UTC.
+    /// A strftime format, in UTC.
     Format(Box<str>),
 }
 
@@ -92,7 +92,7 @@ impl Stamp {
 }
 
 impl Piece {
-    /// As it is written in a template.
+    /// The placeholder, as written in a template.
     pub fn written(&self) -> String {
         let text = match self {
             Self::Text(text) => text,
@@ -143,7 +143,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// As it was written; parsing that gives the same template.
+/// The text as written; parsing it gives the same template.
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.source)
@@ -186,7 +186,7 @@ impl Template {
         Self { source: text.into(), written: written.into(), pieces: pieces.into() }
     }
 
-    /// As it was written.
+    /// The text as written.
     pub fn as_str(&self) -> &str {
         &self.source
     }
@@ -220,17 +220,17 @@ impl Template {
         }
     }
 
-    /// The names of its placeholders, with repetitions.
+    /// The names of the placeholders of the template, with repetitions.
     pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.pieces.iter().flat_map(Piece::names)
     }
 
-    /// Whether it has no placeholders other than `{{session}}` and `{{sequence}}`.
+    /// Whether the template has no placeholders other than `{{session}}` and `{{sequence}}`.
     pub fn is_plain(&self) -> bool {
         self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_) | Piece::Session | Piece::Sequence))
     }
 
-    /// The text that it is, if it has no places.
+    /// The text, if there are no placeholders.
     pub fn text(&self) -> Option<&str> {
         match &*self.pieces {
             [] => Some(""),
@@ -296,7 +296,7 @@ impl Template {
 /// The format of a text with placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Any other.
+    /// Any other format.
     Plain,
     /// JSON (RFC 8259): values between quotes are escaped as part of the string; other values are inserted unchanged.
     Json,
@@ -415,7 +415,7 @@ enum Marked<'a> {
     Place(&'a str),
 }
 
-/// The first place of `text`, or text in quotes, with what is before and behind it.
+/// The first placeholder or quoted text in `text`, with the text before and after it.
 fn marked(text: &str) -> Option<(&str, Marked<'_>, &str)> {
     let mut from = 0;
     while let Some(at) = text[from..].find("{{") {
@@ -442,7 +442,7 @@ fn marked(text: &str) -> Option<(&str, Marked<'_>, &str)> {
     None
 }
 
-/// The place that has this between its braces.
+/// The placeholder with this text between its braces.
 fn place(inside: &str) -> Piece {
     let stamp = match inside.split_once('|') {
         None => (inside == "now").then_some(Stamp::Iso),
@@ -486,7 +486,7 @@ fn name(inside: &str) -> Name {
     }
 }
 
-/// A variable, or one and its column behind a point.
+/// A variable, or a variable and its column, separated by a point.
 fn word(text: &str) -> Option<(&str, Option<&str>)> {
     let (variable, column) = match text.split_once('.') {
         Some((variable, column)) => (variable, Some(column)),
@@ -497,7 +497,7 @@ fn word(text: &str) -> Option<(&str, Option<&str>)> {
     (is_name(variable) && fit).then_some((variable, column))
 }
 
-/// A word in single braces at the start of `text`, which was a place before two braces made one: what is between them.
+/// The name in single braces at the start of `text`; in earlier versions this was a placeholder.
 fn single(text: &str) -> Option<&str> {
     let (inside, _) = text.strip_prefix('{')?.split_once('}')?;
     word(inside.strip_suffix("|raw").unwrap_or(inside)).map(|_| inside)

@@ -140,7 +140,7 @@ fn a_network_is_a_list_of_stations() {
     );
     assert_eq!((db.visits, db.server.discipline, workload.0.server), (2.5, Policy::Ps(None), None));
     let twice = parse(&text.replace("\"db\"", "\"web\"")).unwrap_err().to_string();
-    assert!(twice.contains("a second station named `web`"), "{twice}");
+    assert!(twice.contains("two stations are named `web`"), "{twice}");
 }
 
 #[test]
@@ -259,12 +259,12 @@ fn connection_settings_of_a_target_are_read() {
     assert_eq!(all.proxy, Some(proxy));
     for (text, words) in [
         ("url = \"http://h/\"\ntls.insecure = true", "https://"),
-        ("url = \"https://h/\"\ntls.key = \"k\"", "go together"),
+        ("url = \"https://h/\"\ntls.key = \"k\"", "needs both"),
         ("url = \"https://h/\"\ntls = { insecure = true, roots = \"r\" }", "not both"),
         ("url = \"https://h/\"\ntls.insecure = 1", "true or false"),
-        ("url = \"unix:/s\"\nproxy = \"http://h\"", "without a proxy"),
-        ("url = \"http://h/\"\nproxy = \"socks://h\"", "begins with http://"),
-        ("url = \"http://h/\"\nproxy = \"http://h/x\"", "no path"),
+        ("url = \"unix:/s\"\nproxy = \"http://h\"", "a Unix socket"),
+        ("url = \"http://h/\"\nproxy = \"socks://h\"", "must begin with http://"),
+        ("url = \"http://h/\"\nproxy = \"http://h/x\"", "cannot have a path"),
         ("url = \"http://h/\"\nproxy = \"http://h\"\nprotocol = \"h2\"", "inside TLS"),
         ("url = \"http://h/\"\nprotocol = \"auto\"", "negotiates by TLS"),
         ("url = \"http://h/\"\nprotocol = \"h3\"", "one of http1, h2, auto"),
@@ -357,7 +357,7 @@ fn the_files_of_a_catalogue_are_a_request_for_each_class() {
         ("catalogue = \"times.txt\"", 5, "times.txt:1: unknown column `0.1`"),
         // The table that is wrong, not the request of that number.
         ("catalogue = \"files.csv\"\n[[request]]\nget = \"/{{x}}\"", 6, "{{x}} is undefined"),
-        ("catalogue = \"files.csv\"\n[[request]]\nname = \"html\"\nget = \"/\"", 6, "a second request named `html`"),
+        ("catalogue = \"files.csv\"\n[[request]]\nname = \"html\"\nget = \"/\"", 6, "two requests are named `html`"),
     ] {
         let mistake = parse(&format!("[[request]]\n{requests}")).unwrap_err();
         assert!(mistake.what.contains(words) && mistake.line == line, "{requests}: {mistake}");

@@ -1,6 +1,7 @@
-//! The threshold: a figure of a run and the bound it must keep, such as `response.p99 < 250ms`.
+//! The threshold: a metric of a run and its bound, such as `response.p99 < 250ms`.
 //!
-//! One grammar serves `[thresholds]` of a workload (metric and bound apart) and `--slo` (side by side, several with commas).
+//! `[thresholds]` of a workload (metric and bound separate) and an objective (metric and bound together, several with
+//! commas) use the same grammar.
 //!
 //! ```text
 //! metric  response.p99  service.mean  lateness.max  errors.rate  throughput.rate  arrivals.rate  arrivals.cov
@@ -21,30 +22,31 @@ use std::str::FromStr;
 use offered_base::time::{Nanos, Rate};
 use offered_base::{InvalidValue, nearest};
 
-/// A figure and the bound it must keep; prints as it is written after `--slo`, which knows of no stopping.
+/// A metric and its bound. `Display` writes it as in an objective, without `stop`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// Which figure.
+    /// The metric.
     pub metric: Metric,
     /// The limit.
     pub bound: Bound,
-    /// The run is stopped if the threshold fails this long after `skip_first` or later; `None`: it is not stopped.
+    /// The run stops if the threshold fails this time after `skip_first` or later; `None`: it never stops the run.
     pub stop: Option<Nanos>,
 }
 
-/// A figure of a run; prints as it is written in a workload.
+/// A metric of a run. `Display` writes it as in a workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// The figure.
+    /// The measured quantity.
     pub quantity: Quantity,
-    /// Only of requests of this name, step or scenario; for [`Quantity::ChecksFailed`] of checks, for visits of a flow; `None`: of all.
+    /// Selects the requests with this name, step or scenario; for [`Quantity::ChecksFailed`] a check, for visits a
+    /// flow. `None`: all.
     pub label: Option<String>,
 }
 
 /// The measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantity {
-    /// Response time (done - intended), in seconds; in percentiles, infinite for failed requests.
+    /// Response time (done - scheduled), in seconds; in percentiles, infinite for failed requests.
     Response(Statistic),
     /// Response time of successful requests only, in seconds.
     ResponseOk(Statistic),
@@ -52,7 +54,7 @@ pub enum Quantity {
     Service(Statistic),
     /// Service time of successful requests only, in seconds.
     ServiceOk(Statistic),
-    /// sent - intended, in seconds.
+    /// Lateness (sent - scheduled), in seconds.
     Lateness(Statistic),
     /// Page time, from the scheduled time of a page to the end of its last object, in seconds; in percentiles, infinite for failed
     /// pages.
@@ -71,46 +73,46 @@ pub enum Quantity {
     GroupDuration(Statistic),
     /// The fraction of groups that succeeded; groups that visits did not finish do not count.
     GroupsSuccess,
-    /// A number that responses have.
+    /// A number in responses, from `metrics` of a request.
     Metric(Statistic),
     /// The fraction of requests that failed or were not sent.
     ErrorsRate,
-    /// The same fraction for pages only.
+    /// The fraction of pages that failed or were not sent.
     PageErrors,
     /// The fraction of objects that failed.
     ObjectsErrors,
     /// The fraction of checked responses that failed a check; a label is the name of a check.
     ChecksFailed,
-    /// Answers per second.
+    /// Complete responses per second.
     ThroughputRate,
     /// Mean number of attempts of a sent request.
     AttemptsPerRequest,
-    /// Launches sent per second.
+    /// Sent requests per second.
     ArrivalsRate,
     /// The coefficient of variation of the gaps between requests.
     ArrivalsCov,
-    /// Time to first token (arrival of the first chunk - intended), in seconds; in percentiles, infinite for failed requests.
+    /// Time to first token (arrival of the first chunk - scheduled), in seconds; in percentiles, infinite for failed requests.
     Ttft(Statistic),
     /// Time per output token after the first chunk, in seconds; in percentiles, infinite for failed requests.
     Tpot(Statistic),
     /// The gaps between the chunks of streams, in seconds.
     Gap(Statistic),
-    /// The same for streams with one token in each chunk.
+    /// The gaps between the chunks of streams with one token in each chunk, in seconds.
     Itl(Statistic),
     /// Output tokens per second.
     TokensRate,
-    /// Requests per second that succeeded, in whatever attempt, and meet the limits of `[goodput]`, where there are any.
+    /// Requests per second that succeeded, in any attempt, and meet the limits of `[goodput]`, if there are any.
     GoodputRate,
-    /// The fraction of such requests.
+    /// The fraction of requests that are counted in the goodput.
     GoodputShare,
 }
 
-/// One number for a sample of times.
+/// A statistic of a sample of times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// The arithmetic mean.
     Mean,
-    /// The largest.
+    /// The maximum.
     Max,
     /// A percentile, above 0 and below 100.
     Percentile(f64),
@@ -119,22 +121,22 @@ pub enum Statistic {
 /// The limit of a quantity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bound {
-    /// Less than this.
+    /// Less than this limit.
     Below(Limit),
-    /// This or less.
+    /// At most this limit.
     AtMost(Limit),
-    /// More than this.
+    /// More than this limit.
     Above(Limit),
-    /// This or more.
+    /// At least this limit.
     AtLeast(Limit),
-    /// Between these, both included; the first is not above the second.
+    /// Between these limits, inclusive; the first is not above the second.
     Within(Limit, Limit),
 }
 
-/// A number, and how it was written.
+/// A number and its text in the workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
-    /// In seconds, per second, or a plain fraction, as its quantity is.
+    /// The number, in the unit of the quantity: seconds, per second, or a fraction.
     pub number: f64,
     /// With its unit.
     text: String,
@@ -144,7 +146,7 @@ pub struct Limit {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective(Vec<Threshold>);
 
-/// In what a quantity is counted, and so how its limits are written.
+/// The unit of a quantity and of its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds, written as durations.
@@ -168,7 +170,7 @@ impl Threshold {
         Ok(Self { metric, bound, stop: None })
     }
 
-    /// The same threshold; it stops the run if it fails `after` this time from the end of `skip_first`, or later.
+    /// Makes the threshold stop the run if it fails at the time `after`, from the end of `skip_first`, or later.
     #[must_use]
     pub fn stopping(self, after: Nanos) -> Self {
         Self { stop: Some(after), ..self }
@@ -239,17 +241,17 @@ impl Quantity {
         "goodput.share",
     ];
 
-    /// Whether it is measured from streamed responses.
+    /// Whether the quantity is measured from streamed responses.
     pub fn is_of_streams(self) -> bool {
         matches!(self, Self::Ttft(_) | Self::Tpot(_) | Self::Gap(_) | Self::Itl(_) | Self::TokensRate)
     }
 
-    /// Whether it is measured from visits.
+    /// Whether the quantity is measured from visits.
     pub fn is_of_visits(self) -> bool {
         matches!(self, Self::Visit(_) | Self::VisitDuration(_) | Self::VisitsSuccess)
     }
 
-    /// Whether it is measured from groups.
+    /// Whether the quantity is measured from groups.
     pub fn is_of_groups(self) -> bool {
         matches!(self, Self::Group(_) | Self::GroupDuration(_) | Self::GroupsSuccess)
     }
@@ -486,7 +488,7 @@ impl Bound {
         }
     }
 
-    /// Whether `figure` keeps it.
+    /// Whether `figure` is within the bound.
     pub fn holds(&self, figure: f64) -> bool {
         match self {
             Self::Below(limit) => figure < limit.number,
@@ -535,7 +537,12 @@ impl Limit {
             },
         };
         let number = number.ok_or_else(|| {
-            InvalidValue::new(format!("`{text}` is not a limit for {quantity}; write for example {}", unit.example()))
+            // A number without its unit is the most likely mistake.
+            InvalidValue::new(match (plain(text), unit) {
+                (Some(_), Unit::Seconds) => format!("`{text}` has no unit; write for example {text}ms"),
+                (Some(_), Unit::PerSecond) => format!("`{text}` has no unit; write for example {text}/s"),
+                _ => format!("`{text}` is not a limit for {quantity}; write for example {}", unit.example()),
+            })
         })?;
         Ok(Self { number, text: text.to_owned() })
     }

@@ -1,7 +1,7 @@
-//! How long the prompts and responses of a workload are: what a modelled engine needs of its requests.
+//! The lengths of the prompts and responses of a workload, for a modelled engine.
 //!
-//! Lengths are read off the body of a request: its prompts are variables, and so is `max_tokens`. A response has exactly that number of tokens,
-//! as with `ignore_eos`.
+//! The body of a request determines the lengths: its prompts and `max_tokens` are variables. A response has exactly
+//! that number of tokens, as with `ignore_eos`.
 
 use offered_base::{InvalidValue, Seed};
 use offered_schedule::trace::TokenEntry;
@@ -21,7 +21,7 @@ const MAX_TOKENS: [&str; 3] = ["max_tokens", "max_completion_tokens", "max_outpu
 pub struct TokenLengths {
     seed: Seed,
     requests: Vec<RequestLengths>,
-    /// The visits of each scenario; of one alone without scenarios.
+    /// The visits of each scenario; a single entry without scenarios.
     visits: Vec<Visits>,
     /// The trace with numbers of tokens.
     trace: Option<Replay>,
@@ -30,9 +30,9 @@ pub struct TokenLengths {
 /// What the visits of sessions are.
 #[derive(Clone, Copy, Debug, Default)]
 struct Visits {
-    /// Whether each is of a new visitor.
+    /// Whether each visit is made by a new visitor.
     renew: bool,
-    /// Whether each is one request.
+    /// Whether each request has its own lengths.
     are_requests: bool,
 }
 
@@ -58,7 +58,7 @@ impl Visits {
 struct RequestLengths {
     prompts: Vec<(u16, Per, Prompt)>,
     output: Output,
-    /// Whether a prompt holds the earlier turns of its session.
+    /// Whether a prompt contains the earlier turns of its session.
     grows: bool,
 }
 
@@ -79,15 +79,15 @@ impl Workload {
         }
     }
 
-    /// The token counts of its requests.
+    /// The token counts of the requests of this workload.
     ///
     /// # Errors
-    /// A request whose body does not say how long prompt and response are.
+    /// The body of a request does not state the lengths of prompt and response.
     pub fn token_lengths(&self) -> Result<TokenLengths, InvalidValue> {
         let lengths = |request: &Request| {
             RequestLengths::of(request, self.variables()).ok_or_else(|| {
                 InvalidValue::new(format!(
-                    "the request {} does not say how many tokens it has, which an engine needs; write a prompt variable and \
+                    "an engine needs the numbers of tokens of the request {}; write a prompt variable and \
                      max_tokens in its body",
                     request.name()
                 ))
@@ -106,7 +106,7 @@ impl Workload {
 }
 
 impl TokenLengths {
-    /// The tokens of a launch that sends request `label`.
+    /// The token counts of the scheduled request `launch`, which sends request `label` of the workload.
     pub fn of(&self, launch: Launch, label: u16) -> TokenCounts {
         let lengths = &self.requests[usize::from(label)];
         let visits = &self.visits[(launch.session % self.visits.len() as u64) as usize];
@@ -243,7 +243,7 @@ mod tests {
         let plain = lengths(r#"{"max_tokens": 64, "prompt": "{{shared}}"}"#).unwrap();
         assert_eq!(plain.of(first(7), 0), TokenCounts { prompt: 130, repeated: 100, output: 64 });
         for body in [r#"{"prompt": "{{prompt}}"}"#, r#"{"max_tokens": 64, "prompt": "a"}"#] {
-            assert!(lengths(body).unwrap_err().contains("does not say how many tokens"), "{body}");
+            assert!(lengths(body).unwrap_err().contains("an engine needs the numbers of tokens"), "{body}");
         }
     }
 

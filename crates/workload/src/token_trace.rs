@@ -1,7 +1,8 @@
-//! Traces of language model services: when requests came, and how many tokens they had.
+//! Traces of language model services: the times of requests and their numbers of tokens.
 //!
-//! A format is known by its first line: Mooncake's JSON lines (Qin et al., FAST 2025), `BurstGPT` (Wang et al., KDD 2025) and the Azure LLM inference
-//! traces of 2023 to 2025 (Patel et al., ISCA 2024), both CSV with a header, and the conversations of `ShareGPT`, one JSON list or a line each.
+//! The first line identifies the format: Mooncake's JSON lines (Qin et al., FAST 2025), `BurstGPT` (Wang et al., KDD
+//! 2025) and the Azure LLM inference traces of 2023 to 2025 (Patel et al., ISCA 2024), both CSV with a header, and the
+//! conversations of `ShareGPT`, one JSON list or a line each.
 
 use std::collections::HashMap;
 
@@ -35,7 +36,7 @@ pub fn parse(text: &str, file: &str) -> Option<Result<Trace, InvalidValue>> {
     Some(read(text).map_err(wrong).and_then(|trace| trace.finish(file, has_times)))
 }
 
-/// The known formats, for a message about what was expected.
+/// The known formats, for error messages.
 pub const FORMATS: &str = "Mooncake's JSON lines (timestamp, input_length, output_length), \
     CSV of BurstGPT (Timestamp, Request tokens, Response tokens) or Azure (TIMESTAMP, ContextTokens, GeneratedTokens), or ShareGPT's JSON (conversations)";
 
@@ -82,7 +83,7 @@ fn mooncake(text: &str) -> Result<TokenTrace, Wrong> {
     Ok(trace)
 }
 
-/// The message of an error in a line, whose place in the text is known.
+/// The message of an error in a line, with the number of the line.
 fn without_position(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.clone(), |(before, _)| before.to_owned())
@@ -106,7 +107,7 @@ fn azure(text: &str) -> Result<TokenTrace, Wrong> {
 }
 
 /// `Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type`, in the first releases without session and
-/// elapsed time. Seconds; a failed request has no response tokens and is left out.
+/// elapsed time. Seconds; a failed request has no response tokens and is omitted.
 fn burst(text: &str) -> Result<TokenTrace, Wrong> {
     let mut trace = TokenTrace::default();
     let (mut known, mut next) = (HashMap::new(), 0);
@@ -150,8 +151,8 @@ where
     }
 }
 
-/// The instant of `2023-11-16 18:17:03.9799600` or `2024-05-10 00:00:00.009930+00:00`, since the year 1970. All times of a trace have one offset,
-/// which does not matter.
+/// The instant of `2023-11-16 18:17:03.9799600` or `2024-05-10 00:00:00.009930+00:00`, since the year 1970. All times
+/// of a trace have the same offset, which is ignored.
 fn timestamp(text: &str) -> Option<Instant> {
     let (date, time) = text.split_once([' ', 'T'])?;
     let time = time.split(['+', 'Z']).next()?;
@@ -208,7 +209,8 @@ fn conversation_lines(text: &str) -> Result<TokenTrace, Wrong> {
     Ok(trace)
 }
 
-/// Adds the turns of a conversation as session `session`: each message of a user that has a response. Whether there are any.
+/// Adds the turns of a conversation as session `session`: each message of a user that has a response. Returns whether
+/// there are any.
 fn turns(conversation: &Conversation, session: u32, trace: &mut TokenTrace) -> bool {
     let words = |text: &str| text.split_whitespace().count() as u32;
     let (mut prompt, mut has_turns) = (None, false);

@@ -1,4 +1,5 @@
-//! Strings and keys of TOML that show every character: unreadable ones (see [`is_unreadable`]) are written as escapes.
+//! Strings and keys of TOML in which every character is visible: unreadable characters (see [`is_unreadable`]) are
+//! written as escapes.
 
 use offered_base::is_unreadable;
 use toml_writer::{ToTomlKey, ToTomlValue, TomlKeyBuilder, TomlStringBuilder};

@@ -9,14 +9,14 @@ use super::login::{self, Encryption, Login};
 use super::secret::with_password;
 use offered_base::InvalidValue;
 
-/// Where a target is.
+/// The URL of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     /// The address.
     pub address: Address,
     /// The default path of requests; begins with `/`.
     pub path: String,
-    /// Whether TLS is spoken there.
+    /// Whether the target uses TLS.
     pub secure: bool,
     /// User and connection settings of a database; `None`: not a database.
     pub login: Option<Box<Login>>,
@@ -32,7 +32,7 @@ impl Url {
         self.login.as_ref().map_or_else(|| self.to_string(), |login| login::written(&self.address, login, true))
     }
 
-    /// Whether an absolute URL begins with this origin, in whatever case and with or without the default port.
+    /// Whether an absolute URL begins with this origin, in any case and with or without the default port.
     pub fn has_origin(&self, origin: &str) -> bool {
         let usual = if self.secure { ":443" } else { ":80" };
         let short = |origin: &str| {
@@ -66,7 +66,7 @@ impl FromStr for Url {
         let wrong = |why: &str| {
             let shown = with_password(text, "***");
             InvalidValue::new(format!(
-                "`{shown}` is not a URL offered can load{why}; write for example http://127.0.0.1:8080/"
+                "`{shown}` is not a URL that offered can test{why}; write for example http://127.0.0.1:8080/"
             ))
         };
         if text.bytes().any(|b| b.is_ascii_control() || b == b' ') {

@@ -27,7 +27,7 @@ enum Work {
 }
 
 impl Workload {
-    /// Whether some requests have their own work instead of the service time of the server.
+    /// Whether at least one request has its own work instead of the service time of the server.
     pub fn has_own_work(&self) -> bool {
         self.requests().iter().any(|request| request.service.is_some())
             || matches!(self.sessions(), Sessions::Replay(replay) if replay.trace().has_work())
@@ -43,8 +43,8 @@ impl Workload {
         server.largest_rate().filter(|_| mean > 0.0).map(|rate| rate / mean)
     }
 
-    /// The work of its requests: of the request, or of the entry of a trace, otherwise drawn from the service time of the server or of the
-    /// first station (the work at the other stations is drawn there).
+    /// The work of the requests of this workload: the work of the request or of the trace entry; without such work, it is drawn from the
+    /// service time of the server or of the first station. (The other stations draw their own work.)
     pub fn works(&self) -> Works {
         let first = self.stations().first().map(Station::server);
         let server = self.server().or(first).map(Server::service);
@@ -68,7 +68,7 @@ impl Workload {
 }
 
 impl Works {
-    /// The distribution of the work of request `label`, where it is known.
+    /// The distribution of the work of request `label`, if known.
     pub fn distribution(&self, label: u16) -> Option<&Distribution> {
         match self.requests[usize::from(label)].as_ref()? {
             Work::Distribution(distribution) | Work::File(_, distribution) | Work::Entry(_, distribution) => {

@@ -1,4 +1,4 @@
-//! Writes a workload as a text that is read as the same workload.
+//! Writes a workload as a text from which the reader makes the same workload.
 //!
 //! Keys with default values are not written. Templates are written as in the file, so that the text contains neither values of
 //! variables nor secrets of the environment. Distributions, counts and lists that were read from a file are
@@ -228,7 +228,7 @@ fn variable(variable: &Variable) -> String {
     keys.when(variable.per != per, |keys| keys.text("per", variable.per)).table()
 }
 
-/// A text that is read as this constant, whatever braces it has.
+/// A text that the reader takes as this constant, even if it contains braces.
 fn constant(text: &str) -> String {
     let is_read_so = Template::new(text).text() == Some(text);
     if is_read_so { toml_text(text) } else { template(&Template::literal(text)) }

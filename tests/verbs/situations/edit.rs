@@ -45,3 +45,13 @@ pub(super) fn cut(events: &mut Vec<Event>, at: u64) {
 pub(super) fn fail(events: &mut [Event], every: usize, outcome: Outcome, status: u16) {
     events.iter_mut().step_by(every).for_each(|event| (event.outcome, event.status) = (outcome, status));
 }
+
+/// From 7 s on responses take so long that a third of the requests finds as many in flight as are allowed.
+pub(super) fn slow_at_limit(events: &mut [Event], reason: &Reason) {
+    leave_out(events, reason, |number, at| at >= secs(7) && number % 3 == 0);
+    // 209 a second are sent, so that about 50 are in flight.
+    for event in events.iter_mut().filter(|event| event.intended >= secs(7) && event.sent.is_some()) {
+        event.done = event.sent.map(|sent| sent + Nanos::from_millis(225));
+        event.first_byte = event.done;
+    }
+}

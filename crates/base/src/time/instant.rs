@@ -8,15 +8,15 @@ use super::Nanos;
 /// An instant: whole nanoseconds since the start of the run. (In a file of another tool: since its clock's own origin, most
 /// often the Unix epoch.)
 ///
-/// A length of time is a [`Nanos`]. An instant and a length make an instant; two instants make a [`Difference`], which has a
-/// sign, so that what happened too early is seen as well as what happened too late.
+/// A duration is a [`Nanos`]. An instant plus a duration is an instant; the difference of two instants is a
+/// [`Difference`], whose sign distinguishes early from late.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Instant(pub u64);
 
 impl Instant {
     /// The start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens (584 years).
+    /// The latest instant, 584 years after the start.
     pub const MAX: Self = Self(u64::MAX);
 
     /// The instant `secs` seconds after the start.
@@ -29,14 +29,14 @@ impl Instant {
         Self(Nanos::from_millis(millis).0)
     }
 
-    /// The instant nearest to `secs` after the start; negative and not-a-number give the start, too large gives
+    /// The instant nearest to `secs` after the start; negative numbers and NaN give the start, too large ones
     /// [`Instant::MAX`].
     #[inline]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self(Nanos::from_secs_f64(secs).0)
     }
 
-    /// In seconds after the start.
+    /// The seconds from the start to this instant.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         Nanos(self.0).as_secs_f64()
@@ -101,19 +101,19 @@ impl fmt::Debug for Instant {
 pub struct Difference(pub i64);
 
 impl Difference {
-    /// In seconds.
+    /// This difference in seconds.
     #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// In milliseconds.
+    /// This difference in milliseconds.
     #[inline]
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// In microseconds.
+    /// This difference in microseconds.
     #[inline]
     pub fn as_micros_f64(self) -> f64 {
         self.0 as f64 / 1e3

@@ -65,8 +65,8 @@ impl fmt::Display for Text<'_> {
             }
         }
         if !result.complete {
-            let why = "the trials were used up before the interval was narrow enough";
-            wrapped(f, "", &format!("{why}; add --trials, or increase the duration"))?;
+            let why = "the maximum number of trials was reached before the interval was narrow enough";
+            wrapped(f, "", &format!("{why}; increase --trials or the duration"))?;
         }
         let mut table = Table::new([field.name(), "trials", "figures (95 % interval)", ""]);
         for point in &result.points {

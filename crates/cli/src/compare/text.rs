@@ -20,14 +20,14 @@ impl fmt::Display for Text<'_> {
                 CheckResult::Passed => line(f, "PASSED", &text)?,
                 CheckResult::Failed => line(f, "FAILED", &text)?,
                 CheckResult::NotChecked => {
-                    line(f, "NOT CHECKED", &format!("{text}; add --pairs, or use a longer --round"))?;
+                    line(f, "NOT CHECKED", &format!("{text}; raise --pairs, or use a longer --round"))?;
                 }
             }
         }
         writeln!(f, "\n{}", table(document))?;
         line(f, "A", &document.a.text())?;
         line(f, "B", &document.b.text())?;
-        line(f, "rounds", &document.rounds_text("no more --pairs"))?;
+        line(f, "rounds", &document.rounds_text("the maximum, see --pairs"))?;
         document.warnings.iter().try_for_each(|warning| line(f, "warning", warning))
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn run(task: &RemoteRun<'_>) -> Result<Exit, Failure> {
         && run_exists(url, object_store::store_fails)?
     {
         let url = url.display();
-        return Err(Failure::input(format!("{url} already holds a run; give each run a new --rendezvous URL")));
+        return Err(Failure::input(format!("{url} already contains a run; give each run a new --rendezvous URL")));
     }
     let (stop, abort) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let cluster = Cluster::connect(task.context, task.namespace).map_err(failure)?;
@@ -115,7 +115,7 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// Waits for the end of the run, or for its end after Ctrl-C.
+    /// Waits until the run has ended, also after Ctrl-C.
     fn follow(&mut self, cluster_run: &ClusterRun<'_>, stop: &AtomicBool, abort: &AtomicBool) -> Result<(), Failure> {
         let begun = self.clock.now();
         let mut heard = begun;
@@ -175,7 +175,7 @@ impl Follower<'_> {
             status!("{}: {is}", named(&numbers, self.task.workers));
         }
         if let Some(reason) = &status.blocked {
-            self.note(format!("no pod for every worker yet: {reason}"));
+            self.note(format!("some workers have no pod yet: {reason}"));
         }
     }
 
@@ -218,7 +218,7 @@ impl Follower<'_> {
         if status.workers.is_empty() || status.workers.iter().all(nothing) {
             let cluster = if let JobResult::Failed { reason: why } = result { why } else { "every worker has ended" };
             let why = self.first_error.as_deref().unwrap_or(cluster);
-            return Err(Failure::stopped(format!("no worker has sent anything: {why}")));
+            return Err(Failure::stopped(format!("no worker has sent a request: {why}")));
         }
         if let JobResult::Failed { reason: why } = result {
             status!("warning: not every worker succeeded ({why}); `offered verify` reports what is missing");
@@ -226,8 +226,8 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// What is missing in the store, and how to upload it; `None` if nothing is known to be missing. Without volumes, the rest is gone with
-    /// the pods, so nothing is left to upload.
+    /// The data that the store lacks, and the command that uploads it; `None` if no data is known to be missing.
+    /// Without volumes the data is lost with the pods, and nothing can be uploaded.
     fn incomplete_uploads(&self) -> Option<String> {
         let RemoteRun { name, workers, has_volumes, .. } = *self.task;
         if self.incomplete.is_empty() || !has_volumes {
@@ -235,9 +235,7 @@ impl Follower<'_> {
         }
         let numbers: Vec<u32> = self.incomplete.iter().copied().collect();
         Some(format!(
-            "the bucket did not take all data of {}; the rest is in the volumes of the Job {name}, which is kept until the time \
-             of --ttl (1h): `kubectl logs -l app.kubernetes.io/instance={name} --tail=3` prints the `offered push` command of \
-             each worker, for a pod as in examples/cluster/push.yaml; then `kubectl delete job {name}`",
+            "data of {} is missing in the bucket; the rest is in the volumes of the Job {name}, which Kubernetes deletes after --ttl (1h). `kubectl logs -l app.kubernetes.io/instance={name} --tail=3` prints the `offered push` command of each worker; run it in a pod as in examples/cluster/push.yaml, then `kubectl delete job {name}`",
             named(&numbers, workers)
         ))
     }
@@ -248,7 +246,8 @@ impl Follower<'_> {
         if let Some(url) = task.url {
             return fetch_from(url, task.out);
         }
-        let left = |why: Error| Failure::stopped(format!("{why}; the run is in the claim, in directory {}", task.name));
+        let left =
+            |why: Error| Failure::stopped(format!("{why}; the run is on the volume, in directory {}", task.name));
         cluster_run.start_reader(task.manifests.reader.as_ref().expect("a run in a claim has one")).map_err(left)?;
         let begun = self.clock.now();
         loop {
@@ -305,7 +304,7 @@ fn beside(out: &Path) -> PathBuf {
     out.with_file_name(name)
 }
 
-/// Verifies the fetched run, prints the verdict and its thresholds.
+/// Verifies the fetched run, and prints the verdict and the thresholds.
 fn verify_run(out: &Path) -> Result<Exit, Failure> {
     let VerifiedRun { verdict, .. } =
         VerifyOptions::default().verify(&object_store::here(out)?, &ReadOptions::default(), input_file::broken)?;
@@ -331,7 +330,7 @@ fn state(worker: &WorkerStatus) -> String {
         PodState::Running { node } => format!("running on {node}{again}"),
         PodState::Ended { code: Some(0), .. } => "done".to_owned(),
         PodState::Ended { code: Some(3), .. } => "done; its share of the run is invalid".to_owned(),
-        PodState::Ended { code: Some(WRITE_LOSS), .. } => "done; the store did not take all of its data".to_owned(),
+        PodState::Ended { code: Some(WRITE_LOSS), .. } => "done; the store did not accept all of its data".to_owned(),
         PodState::Ended { code: Some(99), .. } => "done; a threshold failed in its share".to_owned(),
         PodState::Ended { code: Some(code), reason: why } => format!("ended with {code} ({why})"),
         PodState::Ended { code: None, reason: why } => format!("ended without running: {why}"),

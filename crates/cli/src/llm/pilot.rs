@@ -1,4 +1,4 @@
-//! Requests before the run: which model the server has, and how many words a token has.
+//! Requests before the run that find out the model of the server and the number of words per token.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,7 +16,8 @@ use crate::output::status;
 const WORDS: &str = "uniform:16..512";
 const TOKENS: &str = "constant:1";
 
-/// The line through prompts of these numbers of words and tokens, by least squares. The defaults if they do not determine one.
+/// The line through these numbers of words and tokens of prompts, by least squares; the defaults if the numbers do not
+/// determine a line.
 fn fitted(prompts: &[(f64, f64)]) -> Lengths {
     let n = prompts.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| prompts.iter().map(of).sum::<f64>() / n;
@@ -61,7 +62,7 @@ pub(super) fn lengths(draft: &Draft) -> Result<Option<Lengths>, Failure> {
             Ok(None)
         }
         None if prompts.is_empty() => Err(Failure::input(
-            "the server does not count tokens (usage, stream_options.include_usage); add --no-pilot",
+            "the responses contain no token counts (usage, requested by stream_options.include_usage); add --no-pilot",
         )),
         None => Ok(Some(fitted(&prompts))),
     }
@@ -71,7 +72,7 @@ pub(super) fn lengths(draft: &Draft) -> Result<Option<Lengths>, Failure> {
 struct Pilot {
     events: Vec<Event>,
     exchanges: Vec<Exchange>,
-    /// Why one of them failed.
+    /// Why a request failed.
     failure: Option<String>,
 }
 
@@ -85,7 +86,12 @@ impl Pilot {
         let mut exchanges = Vec::new();
         let run = RunId::of(offered_io::unix_now());
         let events = trace_sessions(&workload, &run, requests, stop, |exchange| exchanges.push(exchange))?;
-        let failure = events.iter().find(|event| event.outcome != Outcome::Ok).map(|failed| {
+        // A single token may have no text: a special token, or a part of a character. Its prompt is counted all the same.
+        let is_counted = |event: &Event| {
+            event.outcome == Outcome::NoToken && event.stream.as_ref().is_some_and(|stream| stream.tokens_in.is_some())
+        };
+        let failed = events.iter().find(|event| event.outcome != Outcome::Ok && !is_counted(event));
+        let failure = failed.map(|failed| {
             let received = exchanges.iter().rev().find_map(|exchange| exchange.received.as_ref()?.body.as_deref());
             let said = received.filter(|_| failed.status >= 400).map(|body| format!(": {}", body.trim()));
             let status = if failed.status > 0 { format!(" (status {})", failed.status) } else { String::new() };

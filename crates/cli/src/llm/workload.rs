@@ -25,7 +25,7 @@ pub(super) struct Lengths {
 }
 
 impl Default for Lengths {
-    /// A word is a token, and the server adds none.
+    /// One token per word, and no tokens added by the server.
     fn default() -> Self {
         Self { words_per_token: 1.0, overhead_tokens: 0 }
     }
@@ -34,7 +34,10 @@ impl Default for Lengths {
 impl Lengths {
     /// As a message.
     pub(super) fn text(&self) -> String {
-        format!("{:.3} words per token, {} tokens added to each prompt", self.words_per_token, self.overhead_tokens)
+        format!(
+            "{:.3} words per token; the server adds {} tokens to each prompt",
+            self.words_per_token, self.overhead_tokens
+        )
     }
 }
 
@@ -43,7 +46,7 @@ pub(super) struct Trace {
     file: String,
     requests: usize,
     sessions: usize,
-    /// Whether it has conversations: texts, and no times.
+    /// Whether the trace contains conversations, which have texts and no times.
     has_texts: bool,
     /// The time of the last request.
     length: Nanos,
@@ -87,7 +90,7 @@ pub(super) struct Draft<'a> {
     base: String,
     pub(super) model: String,
     pub(super) lengths: Lengths,
-    /// The distributions of the tokens of prompts and responses.
+    /// The distributions of the numbers of tokens in prompts and responses.
     input: String,
     output: String,
     prefix: Option<(u32, u32)>,
@@ -104,10 +107,12 @@ impl<'a> Draft<'a> {
         let trace = args.trace.as_ref().map(|file| Trace::read(&file.display().to_string())).transpose()?;
         let has_texts = trace.as_ref().is_some_and(|trace| trace.has_texts);
         if has_texts && args.corpus.is_some() {
-            return Err(Failure::input("--corpus: the prompts of this trace have their own texts; remove it"));
+            return Err(Failure::input("the prompts of this trace have their own texts; remove --corpus"));
         }
         if has_texts && args.rate.is_none() && args.closed.is_none() {
-            return Err(Failure::input("--trace: conversations have no times; add --rate RATE or --closed USERS"));
+            return Err(Failure::input(
+                "this trace contains conversations without times; add --rate RATE or --closed USERS",
+            ));
         }
         if args.think.is_some() && args.turns.is_none() && !(has_texts && args.rate.is_some()) {
             return Err(Failure::input(
@@ -115,7 +120,7 @@ impl<'a> Draft<'a> {
             ));
         }
         if args.burstiness.is_some() && args.rate.is_none() {
-            return Err(Failure::input("--burstiness goes with --rate"));
+            return Err(Failure::input("--burstiness needs --rate"));
         }
         Ok(Self {
             args,
@@ -310,7 +315,7 @@ fn per_session(rate: Rate, turns: f64) -> Result<Rate, Failure> {
     Ok(Rate::from_per_sec(rate.per_sec() / turns)?)
 }
 
-/// The key `process` after others, for gamma-distributed gaps of this shape.
+/// The key `process` for gamma-distributed gaps of this shape, to follow other keys.
 fn process(burstiness: Option<f64>) -> Result<String, Failure> {
     match burstiness {
         None => Ok(String::new()),
@@ -402,7 +407,7 @@ mod tests {
         let body = body(&plain);
         assert!(body.contains("\"prompt\":\"{{prompt}}\"") && !body.contains("ignore_eos"), "{body}");
         for (flags, message) in [
-            ("", "--rate"),
+            ("", "<--rate <RATE>|--closed <USERS>|--trace <FILE>>"),
             ("--rate 5/s --prefix x", "1000,8"),
             ("--rate 5/s --turns 0.5", "at least 1"),
             ("--rate 5/s --turns 2 --completions", "cannot be used with"),
@@ -444,13 +449,13 @@ mod tests {
         for (flags, message) in [
             (format!("--trace {wrong}"), "is not a trace of tokens; expected"),
             ("--trace none.csv".to_owned(), "cannot read none.csv"),
-            (format!("--trace {chats}"), "conversations have no times; add --rate"),
+            (format!("--trace {chats}"), "conversations without times; add --rate"),
             (format!("--trace {chats} --rate 1/s --corpus {azure}"), "have their own texts"),
             (format!("--trace {azure} --window 5s"), "two times of the trace"),
             (format!("--trace {azure} --input 5"), "cannot be used with"),
             (format!("--trace {azure} --rate 5/s --speed 2"), "cannot be used with"),
             (format!("--trace {azure} --think constant:1s"), "--think is for conversations"),
-            (format!("--trace {azure} --burstiness 0.5"), "--burstiness goes with --rate"),
+            (format!("--trace {azure} --burstiness 0.5"), "--burstiness needs --rate"),
         ] {
             let mistake = workload(&flags).unwrap_err();
             assert!(mistake.contains(message), "{flags}: {mistake}");

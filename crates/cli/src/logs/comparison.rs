@@ -39,7 +39,7 @@ impl std::fmt::Display for Text<'_> {
         let by = match others.trials {
             0 => "by formula".to_owned(),
             trials => format!(
-                "by formula, or with ± (95 %) by {trials} trials of {} responses",
+                "values with ± (95 %) from {trials} simulations of {} responses, others from formulas",
                 offered_base::count(others.responses_per_trial)
             ),
         };

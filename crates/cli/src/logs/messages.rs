@@ -18,15 +18,18 @@ pub(super) fn option(dropped: Exclusion) -> &'static str {
 /// A warning and its fix.
 pub(super) fn doubt(doubt: &LogWarning) -> String {
     match doubt {
-        LogWarning::WholeSeconds => "timestamps are whole seconds: gaps are exact to a second, and order and bunching within a second are lost; log milliseconds".to_owned(),
-        LogWarning::Unreadable { lines, percent } => format!("{lines} lines could not be parsed ({percent:.1} %); if the detected format is wrong, add --input-format"),
-        LogWarning::OutOfOrder { requests, window } => format!("{requests} requests are out of order by more than {window} lines and are moved to the time of their client's latest; sort the log by time"),
-        LogWarning::Sampled { max_clients, one_in } => format!("more than {max_clients} clients: one in {one_in} was followed, counts of clients and sessions are scaled by {one_in}, and the dispersion of starts is biased towards Poisson; raise --max-clients, or exclude scanners with --path or --no-robots"),
-        LogWarning::JoinedLabels { names } => format!("more than 65535 labels: names in directories with more than {names} names became :any; group URLs with --label REGEX=NAME"),
+        LogWarning::WholeSeconds => "timestamps are whole seconds: gaps are known only to one second, and the order of requests within a second is unknown; log milliseconds".to_owned(),
+        LogWarning::Unreadable { lines, percent } => {
+            let s = if *lines == 1 { "" } else { "s" };
+            format!("{lines} line{s} could not be parsed ({percent:.1} %); if the detected format is wrong, add --input-format")
+        }
+        LogWarning::OutOfOrder { requests, window } => format!("{requests} requests are out of order by more than {window} lines: each was given the time of the latest request of its client; sort the log by time"),
+        LogWarning::Sampled { max_clients, one_in } => format!("more than {max_clients} clients: one in {one_in} was analysed, counts of clients and sessions are scaled by {one_in}, and the dispersion of starts is biased towards Poisson; raise --max-clients, or exclude scanners with --path or --no-robots"),
+        LogWarning::JoinedLabels { names } => format!("more than 65535 labels: in directories with more than {names} names, `:any` replaces the names; group URLs with --label REGEX=NAME"),
         LogWarning::Short { timeout_s } => format!("the log is shorter than four timeouts of {timeout_s} s: sessions cut off at its ends bias the session length; use a longer log"),
-        LogWarning::NotGeometric { distance } => format!("session lengths are not geometric (distance {distance:.2}), so one stay probability does not fit; a workload gets the recorded lengths"),
-        LogWarning::NoThinkDistribution => "no distribution fits the think times in form and CoV; a workload gets the recorded ones, averaged over 200 quantiles".to_owned(),
-        LogWarning::OneClient => "all requests come from one client (a proxy, a script or a test), which does not determine a system model; if the log has the clients' addresses in another field, add --user".to_owned(),
+        LogWarning::NotGeometric { distance } => format!("session lengths are not geometric (largest difference of the distribution functions {distance:.2}), so a constant stay probability does not describe them; the workload written from this log uses the recorded lengths"),
+        LogWarning::NoThinkDistribution => "no distribution fits both the shape and the CoV of the think times; the workload written from this log uses the recorded think times, summarised as 200 values".to_owned(),
+        LogWarning::OneClient => "all requests come from one client (a proxy, a script or a test), so the system model cannot be recognised; if the log has the clients' addresses in another field, add --user".to_owned(),
         LogWarning::FewSessions { sessions } => format!("{sessions} sessions are too few to estimate session length, think times and arrivals; use a longer log, or one with more clients"),
     }
 }
@@ -36,9 +39,11 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
     let mean = found.figures.requests_per_session.mean;
     let percent = SIMILARITY_TOLERANCE * 100.0;
     let first = match (found.recommendation.reason, found.recommendation.model) {
-        (RecommendationReason::SingleRequests, _) => "every session is one request, as in an open system".to_owned(),
+        (RecommendationReason::SingleRequests, _) => {
+            "every session has only one request, as in an open system".to_owned()
+        }
         (RecommendationReason::SameResponses, model) => format!(
-            "at the same load, mean and p95 of the response time of {} system are within {percent:.0} % of the partly-open one (by their 95 % intervals)",
+            "at the same load, mean and p95 of the response time of {} system are within {percent:.0} % of those of the partly-open system (by their 95 % intervals)",
             if model == System::Open { "an open" } else { "a closed" }
         ),
         (RecommendationReason::OtherResponses, _) => format!(
@@ -59,11 +64,11 @@ pub(super) fn reasons(found: &Findings, not_compared: Option<&str>) -> Vec<Strin
     let mut reasons = vec![first, format!("by the rule of Schroeder et al.: {mean:.2} requests per session, {side}")];
     reasons.push(match (found.figures.scv, found.figures.scv_source) {
         (Some(scv), Some(of)) if low > 5.0 => format!(
-            "  cut-offs for C2 {scv:.1} (of {}), the second assumed to be twice the first; for C2 up to 4 they are 5 and 10",
+            "  cut-offs for C2 = {scv:.1} (squared CoV of {}); the second is assumed to be twice the first; for C2 up to 4 they are 5 and 10",
             service(of)
         ),
-        (Some(scv), Some(of)) => format!("  cut-offs for C2 up to 4; measured {scv:.1} (of {})", service(of)),
-        _ => "  cut-offs for C2 up to 4; the log has no durations to measure it".to_owned(),
+        (Some(scv), Some(of)) => format!("  cut-offs for C2 up to 4; measured {scv:.1} (squared CoV of {})", service(of)),
+        _ => "  cut-offs for C2 (squared CoV of service times) up to 4; the log has no durations to measure it".to_owned(),
     });
     let at = |o: &RuleResult| format!("{:.2} at {} s ({})", o.requests_per_session, o.timeout_s, o.model.name());
     let others: Vec<String> = rule.at_timeouts.iter().map(at).collect();

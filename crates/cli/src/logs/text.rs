@@ -34,7 +34,7 @@ impl fmt::Display for Text<'_> {
             writeln!(f, "{lines} more excluded by {}", messages::option(*dropped))?;
         }
         if found.figures.unreadable_lines > 0 {
-            writeln!(f, "{} unreadable lines", found.figures.unreadable_lines)?;
+            writeln!(f, "{}", counted(found.figures.unreadable_lines, "unreadable line"))?;
         }
         self.sessions(f)?;
         self.curve(f)?;
@@ -97,7 +97,7 @@ impl Text<'_> {
         }
         let starts = &found.figures.session_starts;
         let cov = starts.cov.map_or_else(|| "unknown".to_owned(), |cov| format!("{cov:.2}"));
-        let (rate, block, result) = (starts.rate_per_s, starts.block_s, &starts.poisson_result);
+        let (rate, block, result) = (starts.rate_per_s, starts.block_s, starts.poisson_result.replace('_', " "));
         let blocks = format!("{} of {} blocks", starts.poisson_blocks, starts.blocks);
         let text = format!("{rate:.4}/s, CoV {cov} in blocks of {block} s; Poisson {result}: {blocks}");
         named(f, "starts", &text)?;

@@ -52,8 +52,7 @@ pub(super) fn run(classes: &[Class], servers: &[u32], budget: usize, as_json: bo
             let error = largest_error(&approximate(&fewer)?, &multiclass::exact(&fewer, servers, budget)?);
             let sizes: Vec<String> = fewer.iter().map(|c| c.users.to_string()).collect();
             let assumption = format!(
-                "approximate: the exact solution exceeds the budget of {budget} states; with {} users of the same classes \
-                 the error of the response is at most {}",
+                "approximate: the exact solution exceeds the budget of {budget} states; with {} users of the same classes the error of the response time is at most {}",
                 sizes.join(" and "),
                 percent(error)
             );
@@ -108,7 +107,8 @@ pub(super) fn run(classes: &[Class], servers: &[u32], budget: usize, as_json: bo
     Ok(Exit::Done)
 }
 
-/// The same mix with as many users as fit the budget, and shorter think times, so that the load is unchanged.
+/// The same mix of classes with the largest number of users that the budget allows, and with shorter think times, so
+/// that the load is unchanged.
 fn scaled(classes: &[multiclass::Class], budget: usize) -> Vec<multiclass::Class> {
     let shrunk = |share: f64| -> Vec<multiclass::Class> {
         let class = |c: &multiclass::Class| {
@@ -124,7 +124,7 @@ fn scaled(classes: &[multiclass::Class], budget: usize) -> Vec<multiclass::Class
     shrunk(share)
 }
 
-/// The largest relative error of a response.
+/// The largest relative error of the response times.
 fn largest_error(approximate: &Solution, exact: &Solution) -> f64 {
     (0..exact.throughput.len()).map(|c| (approximate.response(c) / exact.response(c) - 1.0).abs()).fold(0.0, f64::max)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Numbers of users of the closed systems
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "10,50,100,1000", value_parser = users)]
     users: Vec<u64>,
-    /// Stay probabilities of the partly-open systems
+    /// Probabilities that a session of the partly-open systems sends another request
     #[arg(long, allow_hyphen_values = true, value_delimiter = ',', default_value = "0.5,0.8,0.9")]
     stay: Vec<f64>,
     /// Number of completed requests to simulate where there is no formula
@@ -76,7 +76,7 @@ fn print(cells: &[Cell<'_>], args: &Args) {
     if cells.iter().any(|cell| matches!(cell.found, Found::Simulated(..))) {
         let jobs = args.jobs;
         prose(&format!(
-            "±: simulated ({jobs} requests, see --jobs), with half the width of the 95 % interval; others by formula"
+            "values with ± are simulated ({jobs} requests, see --jobs; ± is half the width of the 95 % interval), others are from formulas"
         ));
     }
     for cell in cells {

@@ -33,13 +33,13 @@ pub(crate) struct Args {
     /// Expected mean response time at that rate, for example 53ms
     #[arg(long, allow_hyphen_values = true)]
     response: Nanos,
-    /// Service demand of the slowest station (S_max), if known
+    /// Service time per request of the slowest server (S_max), if known
     #[arg(long, allow_hyphen_values = true)]
     bottleneck: Option<Nanos>,
     /// Number of users
     #[arg(long, allow_hyphen_values = true, conflicts_with = "rort", value_parser = users)]
     users: Option<u64>,
-    /// Maximum R/(R+Z), which determines the number of users
+    /// Maximum share of time that users wait for responses, R/(R+Z); determines the number of users
     #[arg(long, allow_hyphen_values = true, default_value = "3%", value_parser = share)]
     rort: f64,
     /// Think time distribution
@@ -128,7 +128,7 @@ impl Think {
             Self::Exponential => Ok(scripts::ThinkShape::Exponential),
             Self::Constant => Ok(scripts::ThinkShape::Constant),
             Self::Poisson => Err(Failure::input(
-                "JMeter's Poisson timer is nearly constant and makes no Poisson process; use --think-distribution uniform or \
+                "JMeter's Poisson timer is nearly constant, so arrivals are not Poisson; use --think-distribution uniform or \
                  exponential",
             )),
         }
@@ -140,7 +140,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let wanted_rate = match (args.rate, args.load, bottleneck) {
         (Some(rate), ..) => per_second(rate),
         (None, Some(load), Some(slowest)) => offered_plan::load::open_rate(load, 1, slowest)?,
-        _ => return Err(Failure::input("add --rate, or --load with --bottleneck")),
+        _ => return Err(Failure::input("the target rate is missing; add --rate, or --load with --bottleneck")),
     };
     if let Some(slowest) = bottleneck.filter(|slowest| seconds(args.response) < *slowest) {
         return Err(Failure::input(format!(
@@ -277,7 +277,7 @@ impl OutputFile<'_> {
         let path = path.display();
         if workload.flows().is_some() {
             return Err(Failure::input(format!(
-                "{path} has [[flow]]s, which cannot be translated into a script; remove them, or use `offered run`"
+                "{path} has [[flow]]s, which cannot be translated into a script; remove the flows, or use `offered run`"
             )));
         }
         if workload.target().is_none() {
@@ -293,7 +293,7 @@ impl OutputFile<'_> {
         }
         if workload.is_scripted() {
             return Err(Failure::input(format!(
-                "{path} has cookies, variables or checks, which cannot be translated into a script; remove them"
+                "{path} has cookies, variables or checks, which cannot be translated into a script; remove these keys"
             )));
         }
         Ok(workload)

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     /// Number of servers of each station, in the order of the demands [default: 1]
     #[arg(long, requires = "class", conflicts_with = "workload", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     servers: Vec<u32>,
-    /// Maximum number of states of the exact solution; beyond, an approximation is used
+    /// Maximum number of states of the exact solution; above it, an approximation is used
     #[arg(long, default_value_t = 2_000_000, requires = "class", conflicts_with = "workload")]
     budget: usize,
     /// Print one JSON document (schema offered.plan.solve/1)
@@ -63,7 +63,7 @@ fn durations(p: Percentiles) -> [String; 4] {
     [p.p50, p.p90, p.p95, p.p99].map(duration)
 }
 
-/// A row per class; its percentiles where those of any class are known.
+/// One row per class, with percentiles if those of at least one class are known.
 fn by_class(classes: &[ClassMetrics]) -> Table {
     let percentiles = if classes.iter().any(|class| class.percentiles.is_some()) { 4 } else { 0 };
     let head = ["class", "rate", "response", "p50", "p90", "p95", "p99"];

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     users: Vec<u64>,
     #[command(flatten)]
     given: Given,
-    /// Solution method: exact mean value analysis, or Bard-Schweitzer as in the paper
+    /// Solution method: exact mean value analysis, or the approximation of Bard and Schweitzer
     #[arg(long, value_enum, default_value_t = Method::Exact)]
     method: Method,
     /// Convergence criterion of the approximation: largest change of a queue length
@@ -44,10 +44,10 @@ pub(crate) struct Args {
 #[derive(Arguments)]
 #[group(required = true, multiple = false)]
 struct Given {
-    /// Think time Z of all rows (Table 1a)
+    /// Think time Z of all rows (Table 1a of Brady and Gunther)
     #[arg(long, allow_hyphen_values = true)]
     think: Option<Nanos>,
-    /// N/Z of all rows: Z grows with N (Table 1b, Principle A)
+    /// Number of users divided by think time, N/Z, of all rows (Table 1b of Brady and Gunther)
     #[arg(long, allow_hyphen_values = true)]
     ratio: Option<Rate>,
     /// Utilisation of the slowest station in all rows; determines Z

@@ -51,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
     let (rate, response) = match (&args.run, args.rate, args.response) {
         (Some(run), ..) => measured(run, args)?,
         (None, Some(rate), Some(response)) => (per_second(rate), seconds(response)),
-        _ => return Err(Failure::input("add a run, or --rate and --response")),
+        _ => return Err(Failure::input("rate and response time are missing; add a run, or --rate and --response")),
     };
     let traffic = Traffic::new(rate, response, args.pages, args.objects)?;
     let row = |think: &Nanos| Ok((seconds(*think), traffic.web_users(seconds(*think))?));

@@ -11,7 +11,7 @@ pub(crate) enum Format {
     Html,
     /// Markdown for a pull request: at most 15 lines, details folded
     Md,
-    /// JUnit XML: what can fail the build, for a CI system
+    /// JUnit XML for a CI system: the results that can fail the build
     Junit,
     /// One JSON document with every number of the report
     Json,
@@ -41,10 +41,10 @@ fn of_file(file: &Path, format: Option<Format>) -> Result<Format, Failure> {
         }
         (Some(format), _) | (None, Some(format)) => Ok(format),
         (None, None) if has_extension(file, "pdf") => Err(Failure::input(format!(
-            "{shown}: no PDF is written; write .html and print it in a browser, or write .md, .xml (JUnit) or .json"
+            "{shown}: PDF is not supported; write .html and print it in a browser, or write .md, .xml (JUnit) or .json"
         ))),
         (None, None) => Err(Failure::input(format!(
-            "{shown}: the extension names no format; write .html, .md, .xml (JUnit) or .json, or add --format"
+            "{shown}: unknown extension; write .html, .md, .xml (JUnit) or .json, or add --format"
         ))),
     }
 }

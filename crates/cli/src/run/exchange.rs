@@ -115,7 +115,7 @@ impl ExchangeText<'_> {
     }
 }
 
-/// A line in pieces of at most `WIDTH` characters; an empty line is one piece.
+/// Splits a line into pieces of at most `WIDTH` characters; an empty line is one piece.
 fn wrapped(line: &str) -> Vec<String> {
     let all: Vec<char> = line.chars().collect();
     match all.is_empty() {

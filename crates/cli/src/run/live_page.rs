@@ -44,7 +44,7 @@ pub(crate) fn serve(
     })?;
     if !address.ip().is_loopback() {
         status!(
-            "warning: the live page is reachable from other machines; its link allows to watch this run{}",
+            "warning: the live page is reachable from other machines; anyone with its link can watch this run{}",
             if can_stop { " and stop it" } else { "" }
         );
     }

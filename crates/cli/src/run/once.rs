@@ -16,13 +16,13 @@ use crate::signals;
 /// Flags that show single exchanges.
 #[derive(clap::Args)]
 pub(super) struct OnceFlags {
-    /// Send one session without pauses and show each exchange; nothing is recorded
+    /// Send one session without pauses and show each request and response; nothing is recorded
     #[arg(long, conflicts_with_all = OTHERS)]
     once: bool,
     /// Like --once, with N sessions one after another
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = OTHERS)]
     sessions: Option<u64>,
-    /// Show the first failures of each kind in full; with --once, every exchange in full
+    /// Show the first failures of each kind in full; with --once, every request and response in full
     #[arg(short, long, conflicts_with = "dry_run")]
     pub(super) verbose: bool,
 }
@@ -43,7 +43,7 @@ fn request_of<'a>(workload: &'a Workload, exchange: &Exchange) -> Option<(&'a Re
     Some((request, workload.target_of(request)?))
 }
 
-/// What a redirect that fails a check needs, if it was not followed.
+/// The hint for a redirect that fails a check because it was not followed.
 fn redirect_hint(workload: &Workload, exchange: &Exchange) -> Option<String> {
     let (request, target) = request_of(workload, exchange)?;
     let is_wrong = !exchange.failed_checks.is_empty() && (300..400).contains(&exchange.status);
@@ -51,13 +51,14 @@ fn redirect_hint(workload: &Workload, exchange: &Exchange) -> Option<String> {
         .then(|| format!("`{}` was redirected; to follow redirects, add `redirects = 5` to [target]", exchange.request))
 }
 
-/// What cookies need, if the response sets one.
+/// The hint for a response that sets a cookie which the workload discards.
 fn cookie_hint(workload: &Workload, exchange: &Exchange) -> Option<String> {
     let (_, target) = request_of(workload, exchange)?;
     let sets = |line: &String| line.to_ascii_lowercase().starts_with("set-cookie:");
     let is_set = exchange.received.as_ref().is_some_and(|received| received.head.iter().any(sets));
     (is_set && !target.cookies() && workload.requests().len() > 1).then(|| {
-        "the server sets cookies, which are not kept; to keep them, add `cookies = true` to [target]".to_owned()
+        "the server sets cookies, which the workload discards; to keep them, add `cookies = true` to [target]"
+            .to_owned()
     })
 }
 

@@ -1,5 +1,6 @@
-//! The display of a run under way: a block on stderr, redrawn every second and removed at the end. Without a terminal, a line
-//! every ten seconds. The block shows what fits: first rates and times, then workers, thresholds, requests and a histogram.
+//! The display of a run in progress: a block on stderr, redrawn every second and removed at the end. Without a
+//! terminal, a line every ten seconds. The block shows what fits: first rates and times, then workers, thresholds,
+//! requests and a histogram.
 
 use std::io::{Write, stderr};
 
@@ -104,13 +105,13 @@ fn block(snapshot: &Snapshot, rows: usize, columns: usize) -> String {
     block
 }
 
-/// The phase of the run, and why it stops.
+/// The phase of the run, and the reason if it is stopping.
 fn phase(snapshot: &Snapshot) -> String {
     let why = snapshot.failed_threshold.as_ref().map_or_else(String::new, |broken| format!(": {broken}"));
     format!("{}{why}", snapshot.phase.text())
 }
 
-/// That events cannot be written at present, and why.
+/// The line that says that events cannot be written at present, with the reason.
 fn unkept(snapshot: &Snapshot) -> Option<String> {
     snapshot.write_error.as_ref().map(|error| format!("NOT RECORDED, retrying: {error}"))
 }

@@ -8,7 +8,7 @@ use offered_experiment::{Millis, Summary};
 use offered_report::VerdictLines;
 use offered_report::format::number;
 use offered_schedule::{Count, Sessions};
-use offered_verify::{NotCheckedReason, Stability, StabilityState, Verdict};
+use offered_verify::{StabilityState, Verdict};
 use offered_workload::Workload;
 
 use crate::screen::{Fact, Screen, failure_facts};
@@ -66,7 +66,7 @@ impl Text<'_> {
         facts
     }
 
-    /// System model, limits, seed; the rates only where no line of the verdict has them.
+    /// System model, limits and seed, and the rates if no line of the verdict contains them.
     fn load(&self) -> Fact {
         let s = self.summary;
         let mut text = model(self.workload).to_owned();
@@ -75,11 +75,8 @@ impl Text<'_> {
         {
             text += &format!(", at most {}", rate(closed.max_rate_per_s()));
         }
-        let is_closed = |stability: Stability| stability.not_checked_reason == Some(NotCheckedReason::ClosedSystem);
-        if s.stability.is_none_or(is_closed) {
-            // Sent and completed rates of the same seconds.
-            let sent = s.stability.map(|stability| stability.sent_rate_per_s).or(s.sent_rate_per_s);
-            text += &format!(", sent {}, completed {}", rate(sent), rate(s.completed_rate_per_s));
+        if s.stability.is_none() {
+            text += &format!(", sent {}, completed {}", rate(s.sent_rate_per_s), rate(s.completed_rate_per_s));
         }
         match self.workload.count() {
             None => {}
@@ -110,7 +107,7 @@ impl Text<'_> {
         ))
     }
 
-    /// Where the run is recorded and what to do with it.
+    /// The directory of the recording, and the commands that read it.
     fn saved(&self) -> Vec<String> {
         let Some(out) = &self.summary.directory else { return Vec::new() };
         [Fact::new("saved", out), Fact::new("next", format!("offered report {out} -o report.html"))]
@@ -119,7 +116,7 @@ impl Text<'_> {
             .collect()
     }
 
-    /// What `--details` adds, in the order in which questions come up: outcomes, arrivals, times, Little's law, tests.
+    /// The parts that `--details` adds: outcomes, arrivals, times, Little's law, tests.
     fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f)?;
         for fact in self.outcomes().into_iter().chain(self.arrivals()).chain([self.little()]) {
@@ -187,9 +184,14 @@ impl Text<'_> {
         }
         if let Some(error) = &s.generator_error {
             let percent = |share: f64| format!("{} %", number(100.0 * share));
-            let shares =
-                error.percentiles.iter().map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound().min(1.0))));
-            let (shares, tolerance) = (shares.collect::<Vec<_>>().join(", "), percent(error.tolerance));
+            // A run with streams has more percentiles than find room.
+            let is_shown = |percentile: f64| error.streams.is_empty() || percentile == 99.0;
+            let shares = error.percentiles.iter().filter(|of| is_shown(of.percentile));
+            let shares = shares.map(|of| format!("p{} {}", of.percentile, percent(of.upper_bound().min(1.0))));
+            let streams = error.streams.iter().filter(|of| is_shown(of.percentile));
+            let streams =
+                streams.map(|of| format!("{} p{} {}", of.metric, of.percentile, percent(of.share().min(1.0))));
+            let (shares, tolerance) = (shares.chain(streams).collect::<Vec<_>>().join(", "), percent(error.tolerance));
             facts.push(Fact::new("generator", format!("error at most {shares}; tolerance {tolerance}")));
         }
         facts
@@ -227,7 +229,7 @@ impl Text<'_> {
         write!(f, "\n{table}")
     }
 
-    /// Little's law, or why it does not apply.
+    /// The figures of Little's law, or the reason why it does not apply.
     fn little(&self) -> Fact {
         let q = &self.summary.queue;
         let text = match (q.rate_per_s, q.response_ms, q.concurrency) {

@@ -7,11 +7,11 @@ use offered_experiment::Point;
 use offered_experiment::document::simulate::Simulated;
 use offered_report::format::number;
 use offered_simulate::statistics::{Interval, Percentile, SampleSummary};
-use offered_simulate::{Error, SimulationResult, SimulationWarning};
+use offered_simulate::{SimulationResult, SimulationWarning};
 use offered_stats::steady_state::Estimate;
 use offered_store::{Cells, Column};
 
-use crate::table::{Table, clipped, paragraph};
+use crate::table::{Table, clipped, paragraph, rounded_up};
 
 /// A mean, which may be infinite.
 fn mean(value: f64) -> String {
@@ -33,8 +33,13 @@ fn interval_text(low: f64, high: f64) -> String {
 fn ends(percentile: Percentile, unit: f64) -> String {
     match percentile.interval {
         Interval::Known(low, high) => format!("{} .. {}", number(low * unit), number(high * unit)),
-        Interval::NeedsSamples(values) => format!("needs {:.0e}", values as f64),
+        Interval::NeedsSamples(values) => needed(values),
     }
+}
+
+/// The number of requests that an interval needs, with one significant digit: a run of the shown number is long enough.
+fn needed(requests: u64) -> String {
+    format!("needs {:.0e}", rounded_up(requests, 1) as f64)
 }
 
 /// Adds a row of times or slowdowns, multiplied by `unit`.
@@ -127,7 +132,7 @@ pub(super) fn many(points: &[Point], results: &[Simulated]) -> String {
         let result = match result {
             Ok(result) => result,
             Err(reason) => {
-                let mark = if matches!(reason, Error::Unstable { .. }) { "unstable" } else { "none completed" };
+                let mark = if reason.is_unstable() { "unstable" } else { "none completed" };
                 let mut cells: [String; 9] = std::array::from_fn(|_| String::new());
                 (cells[0], cells[1]) = (point.name(), mark.to_owned());
                 table.row(cells);
@@ -212,4 +217,15 @@ pub(super) fn columns(points: &[Point], results: &[Simulated]) -> Vec<Column> {
         text("warnings", &|a| a.warnings.iter().map(SimulationWarning::message).collect::<Vec<_>>().join("; ")),
     ];
     swept.chain(figures).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_the_shown_number_is_long_enough() {
+        let shown = [1, 99_999, 100_000, 100_001, 140_000, 951_000].map(needed);
+        assert_eq!(shown, ["needs 1e0", "needs 1e5", "needs 1e5", "needs 2e5", "needs 2e5", "needs 1e6"]);
+    }
 }

@@ -10,7 +10,7 @@ use offered_store::{Cells, Column};
 use offered_verify::{StabilityState, Validity};
 use offered_workload::Objective;
 
-use crate::table::{Table, paragraph};
+use crate::table::{Table, paragraph, rounded_up};
 
 /// Number of cells whose reasons are shown.
 const REASONS: usize = 5;
@@ -22,7 +22,7 @@ fn with_half_width(interval: &Interval) -> String {
     }
 }
 
-/// The result of a cell in a word or two: the validity, and whether the system was overloaded.
+/// The result of a cell in one or two words: its validity, and whether the system was overloaded.
 fn result(figures: &Figures) -> &'static str {
     let is_overloaded = figures.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
     match figures.validity {
@@ -59,13 +59,25 @@ pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: 
         }
     }
     let mut page = table.to_string();
-    let marked: Vec<&MeasuredCell> = cells.iter().filter(|cell| cell.figures.validity != Validity::Valid).collect();
+    let (with_warnings, marked): (Vec<&MeasuredCell>, Vec<&MeasuredCell>) = cells
+        .iter()
+        .filter(|cell| cell.figures.validity != Validity::Valid)
+        .partition(|cell| cell.figures.validity == Validity::ValidWithWarnings);
     for cell in marked.iter().take(REASONS) {
         let lines = paragraph(&format!("{}: ", cell.point.name()), &visible(&cell.figures.reason));
         let _ = writeln!(page, "{}", lines.join("\n"));
     }
     if marked.len() > REASONS {
         let _ = writeln!(page, "{} more cells with reasons: --json", marked.len() - REASONS);
+    }
+    if let Some(cell) = with_warnings.first() {
+        let Figures { warnings, reason, .. } = &cell.figures;
+        // The rest of the reason is about the generator.
+        let warning = warnings.iter().find(|warning| warning.in_reason).map_or(reason, |warning| &warning.message);
+        let first = format!("{}: {}", cell.point.name(), visible(warning));
+        let head = format!("warnings in {} of {} cells (--json); ", with_warnings.len(), cells.len());
+        let lines = paragraph(&head, &first);
+        let _ = writeln!(page, "{}", lines.join("\n"));
     }
     page += &too_short(cells);
     if let (Some(objective), Some(first)) = (objective, kept.first()) {
@@ -92,13 +104,15 @@ pub(super) fn page(cells: &[MeasuredCell], objective: Option<&Objective>, kept: 
     page
 }
 
-/// The cells in which a percentile of the table has no interval, with the number of responses and the time from which it has one.
+/// The cells in which a time of the table has no interval, with the number of responses and the duration that an
+/// interval needs.
 fn too_short(cells: &[MeasuredCell]) -> String {
     let line = |MeasuredCell { point, figures, .. }: &MeasuredCell| {
         let response = figures.response_ms.as_ref()?;
-        let needed = ["p50", "p90", "p99"].into_iter().filter_map(|p| Some((p, *response.values_needed.get(p)?)));
+        let needed =
+            ["mean", "p50", "p90", "p99"].into_iter().filter_map(|p| Some((p, *response.values_needed.get(p)?)));
         let (names, numbers): (Vec<_>, Vec<_>) = needed.unzip();
-        let number = two_digits(*numbers.iter().max()?);
+        let number = rounded_up(*numbers.iter().max()?, 2);
         let rate = figures.completed_rate_per_s.map(|rate| rate.value).filter(|rate| *rate > 0.0);
         let time = rate.map_or_else(String::new, |rate| format!(" ({})", whole_minutes(number as f64 / rate)));
         let text = format!(
@@ -117,13 +131,7 @@ fn too_short(cells: &[MeasuredCell]) -> String {
     text
 }
 
-/// Rounds up to two significant digits.
-fn two_digits(number: u64) -> u64 {
-    let digit = 10u64.pow(number.max(1).ilog10().saturating_sub(1));
-    number.div_ceil(digit) * digit
-}
-
-/// Rounds up to whole minutes, below two minutes to seconds.
+/// Rounds a duration up to whole minutes; below two minutes, up to whole seconds.
 fn whole_minutes(seconds: f64) -> Nanos {
     let unit = if seconds < 120.0 { 1.0 } else { 60.0 };
     Nanos::from_secs_f64((seconds / unit).ceil() * unit)
@@ -180,7 +188,10 @@ mod tests {
 
     #[test]
     fn needed_numbers_and_times_are_round() {
-        assert_eq!([0, 7, 99, 101, 28_456, 130_001].map(two_digits), [0, 7, 99, 110, 29_000, 140_000]);
+        assert_eq!(
+            [0, 7, 99, 101, 28_456, 130_001].map(|number| rounded_up(number, 2)),
+            [0, 7, 99, 110, 29_000, 140_000]
+        );
         assert_eq!(
             [3.2, 119.5, 121.0, 1400.0].map(|seconds| whole_minutes(seconds).to_string()),
             ["4s", "2m", "3m", "24m"]

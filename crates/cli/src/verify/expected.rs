@@ -14,25 +14,26 @@ use crate::tolerance::Percent;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Expected arrivals")]
 pub(crate) struct ExpectedFlags {
-    /// poisson, poisson-fixed-count, constant, gamma:COV, closed:N:THINK, partly-open, other
+    /// Expected arrivals: poisson, poisson-fixed-count, constant, gamma:COV, closed:N:THINK,
+    /// partly-open, other
     #[arg(long, value_name = "PATTERN")]
     expected: Option<Pattern>,
-    /// Workload file that describes the expected arrivals [default: the run's, else Poisson]
+    /// Workload file that describes the expected arrivals [default: the run's, otherwise Poisson]
     #[arg(long, value_name = "FILE", conflicts_with = "expected")]
     workload: Option<PathBuf>,
     /// Target rate, for example 100/s
     #[arg(long)]
     rate: Option<Rate>,
-    /// Maximum difference between measured and expected CoV
+    /// Maximum difference between measured and expected coefficient of variation (CoV) of the gaps
     #[arg(long, value_name = "NUMBER", default_value = "0.05", value_parser = pattern_tolerance)]
     pattern_tolerance: f64,
-    /// Maximum generator error: share of p50, p95, p99 due to lateness [default: the run's, 5%]
+    /// Largest part of p50, p95 and p99 that may come from requests sent late [default: the run's, otherwise 5%]
     #[arg(long, value_name = "PERCENT")]
     tolerance: Option<Percent>,
-    /// Maximum p99 of lateness
+    /// Maximum p99 of lateness (time sent minus scheduled time)
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     late_after: Nanos,
-    /// Seed for spreading coarse timestamps [default: the workload's, else 1]
+    /// Seed of the random part that is added to coarse timestamps [default: the workload's, otherwise 1]
     #[arg(long)]
     seed: Option<u64>,
 }

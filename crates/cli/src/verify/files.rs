@@ -10,13 +10,13 @@ use crate::failure::Failure;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Additional files")]
 pub(crate) struct Files {
-    /// Write the tables and histograms of the web-generator-toolkit as CSV
+    /// Write tables and histograms as CSV, in the format of Brady's web-generator-toolkit
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
     /// Bin widths of the fine and the coarse histograms, in ms
     #[arg(long, value_name = "MS", num_args = 2, default_values_t = [10, 100], value_parser = clap::value_parser!(u64).range(1..))]
     bin_widths: Vec<u64>,
-    /// Maximum number of bins; larger values are counted in one overflow bin
+    /// Maximum number of bins of a histogram; one overflow bin counts values above the last bin
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     max_bins: usize,
     /// Write the gaps between requests in ms, one per line (in R: scan("gaps.txt"))

@@ -10,7 +10,7 @@ use crate::table::{Table, clipped, maybe, wrapped};
 /// Writes a row per policy and request; nothing without alternating policies.
 pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(first) = v.policies.first() else { return Ok(()) };
-    writeln!(f, "\nAlternating policies, measured parts of their blocks (ms)")?;
+    writeln!(f, "\nAlternating policies: response times in the measured parts of their blocks (ms)")?;
     let heads = ["policy", "n", "/s", "mean", "95 %", "p50", "p95", "p99", "ratio", "95 %"];
     let mut table = Table::new(heads);
     for policy in &v.policies {
@@ -39,7 +39,7 @@ pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     wrapped(
         f,
         "",
-        &format!("blocks: {}; mean and interval over blocks; ratio to `{}`", blocks.join(", "), first.policy),
+        &format!("blocks: {}; mean and interval from the blocks; ratio to `{}`", blocks.join(", "), first.policy),
     )?;
     for host in v.server_side.iter().flat_map(|side| &side.hosts).filter(|host| !host.policies.is_empty()) {
         let each = host.policies.iter().map(|under| format!("{} {:.3}", under.policy, under.busy_processors));
@@ -49,7 +49,7 @@ pub(crate) fn write(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     Ok(())
 }
 
-/// `1.20 to 1.40`, or `-` where there is no interval.
+/// An interval as text: `1.20 to 1.40`, or `-` if there is none.
 fn interval(low: Option<f64>, high: Option<f64>, digits: usize) -> String {
     match (low, high) {
         (None, None) => "-".to_owned(),

@@ -23,7 +23,7 @@ pub(crate) struct ReadingFlags {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct FormatHints {
-    /// Meaning of JMeter's timestamps: start or end of a sample [default: detected from overlaps]
+    /// Whether JMeter's timestamps are the start or the end of a sample [default: detected]
     #[arg(long)]
     stamps: Option<TimestampMeaning>,
     /// Column with the start times, in a CSV file of another tool
@@ -35,7 +35,7 @@ pub(crate) struct FormatHints {
     /// Column with the request names
     #[arg(long, value_name = "NAME")]
     label_column: Option<String>,
-    /// Unit of these columns: 1s, 1ms, 1us or 1ns
+    /// Unit of the start and end columns: 1s, 1ms, 1us or 1ns
     #[arg(long, value_name = "TIME")]
     unit: Option<Nanos>,
     /// Resolution of the timestamps [default: detected]

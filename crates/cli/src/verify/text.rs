@@ -8,7 +8,7 @@ use offered_report::VerdictLines;
 use offered_verify::{Clock, Finding, PairedStats, PercentileError, SizeStats, ThreadStats, TimeStats, Verdict};
 
 use super::Judged;
-use crate::screen::{Fact, Screen, THRESHOLDS, failure_facts};
+use crate::screen::{Fact, Screen, THRESHOLDS, counted, failure_facts};
 use crate::table::{Table, clipped, maybe, wrapped};
 use crate::token_facts;
 use crate::verdict_lines;
@@ -104,11 +104,12 @@ impl Display for Several<'_> {
             }
             wrapped(f, "", &visible(&source(verdict, false)))?;
             verdict_lines::lines(text.verdict_lines(), THRESHOLDS).iter().try_for_each(|line| writeln!(f, "{line}"))?;
-            match verdict.warnings.iter().filter(|warning| !verdict_lines::states(warning)).count() {
-                0 => writeln!(f)?,
-                1 => writeln!(f, "1 warning: --details\n")?,
-                n => writeln!(f, "{n} warnings: --details\n")?,
+            let (stated, omitted): (Vec<_>, Vec<_>) =
+                verdict.warnings.iter().partition(|warning| verdict_lines::states(warning));
+            if let Some(line) = counted(&omitted, !stated.is_empty()) {
+                writeln!(f, "{line}")?;
             }
+            writeln!(f)?;
         }
         let verdicts: Vec<&Verdict> = self.judged.iter().map(|one| &one.verdict).collect();
         write!(f, "{}", Summary(&verdicts))
@@ -302,11 +303,24 @@ fn lateness(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
         }
         return write!(f, "{table}");
     }
-    let mut table = Table::new(["figure", "response", "without lateness", "read late %", "generator error %, at most"]);
+    let head = ["figure", "response", "without lateness", "wrote late %", "read late %", "error %, at most"];
+    let mut table = Table::new(head);
     for share in &effect.percentiles {
         let (figure, with, without, error) = row(share);
-        let reading = share.reading_share.map_or_else(|| "-".to_owned(), percent);
-        table.row([figure, with, without, reading, error]);
+        let [writing, reading] =
+            [share.writing_share, share.reading_share].map(|share| share.map_or_else(|| "-".to_owned(), percent));
+        table.row([figure, with, without, writing, reading, error]);
+    }
+    write!(f, "{table}")?;
+    if effect.streams.is_empty() {
+        return Ok(());
+    }
+    writeln!(f, "\nGenerator error of streams (ms)")?;
+    let mut table = Table::new(["figure", "value", "without delays, least", "largest", "generator error, at most"]);
+    for error in &effect.streams {
+        let times = [error.value_ms, error.least_ms, error.most_ms, error.error_ms].map(|ms| number(ms, 3));
+        let [value, least, most, error_ms] = times;
+        table.row([format!("{} p{}", error.metric, error.percentile), value, least, most, error_ms]);
     }
     write!(f, "{table}")
 }
@@ -327,7 +341,7 @@ fn queue(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
 /// The run beside its simulation.
 fn twin(f: &mut Formatter<'_>, v: &Verdict) -> fmt::Result {
     let Some(twin) = &v.twin else { return Ok(()) };
-    writeln!(f, "\nBeside its simulation: {} (ms)", twin.model)?;
+    writeln!(f, "\nCompared with its simulation: {} (ms)", twin.model)?;
     if !twin.requests.is_empty() {
         let heads = ["label", "pairs", "response", "low", "high", "simulated", "ratio", "low", "high", "correlation"];
         let mut table = Table::new(heads);

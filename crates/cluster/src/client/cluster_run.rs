@@ -26,8 +26,8 @@ pub struct ClusterRun<'c> {
 impl Cluster {
     /// Creates a `ConfigMap` and the Job of the same name.
     ///
-    /// The Job owns the `ConfigMap`: deleting the Job deletes both. The cluster deletes both itself an hour after the Job has ended, or when
-    /// the Job says (`ttlSecondsAfterFinished`).
+    /// The Job owns the `ConfigMap`: deleting the Job deletes both. The cluster deletes both itself an hour after the
+    /// Job has ended, or after the time in the Job (`ttlSecondsAfterFinished`).
     ///
     /// # Errors
     /// One of the two exists already, or the API refuses it; then nothing remains.
@@ -114,11 +114,11 @@ impl ClusterRun<'_> {
         Ok(pods.items.is_empty())
     }
 
-    /// Deletes the run: Job, `ConfigMap` and reading pod, but not the recording in the claim. Workers that still run are ended; this
-    /// function does not wait for them.
+    /// Deletes the Job, the `ConfigMap` and the pod that reads the run, but not the recording in the claim. Workers
+    /// that still run are terminated; this function does not wait for them.
     ///
     /// # Errors
-    /// The API refuses, or does not respond; the error names what is left.
+    /// The API refuses, or does not respond; the error names the objects that remain.
     pub fn delete(mut self) -> Result<(), Error> {
         self.delete_once()
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Why a request to a cluster failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no configuration, or it does not say how to log in.
+    /// There is no configuration, or it has no login.
     #[error(
         "no Kubernetes cluster is configured: {reason}; check `kubectl config view`, or set KUBECONFIG to the configuration file (default: \
          ~/.kube/config)"
@@ -19,13 +19,13 @@ pub enum Error {
     /// An object of this name exists already.
     #[error("the cluster already has a {kind} {name}")]
     AlreadyExists {
-        /// Its kind.
+        /// The kind.
         kind: &'static str,
-        /// Its name.
+        /// The name.
         name: String,
     },
     /// The API refused the request.
-    #[error("cannot {action}: the cluster refused it: {message} ({code})")]
+    #[error("cannot {action}: the cluster refused the request: {message} ({code})")]
     Refused {
         /// The request.
         action: String,

@@ -132,13 +132,13 @@ fn unpack(from: impl Read, into: &Path, received: &AtomicU64, stop: &AtomicBool)
             if whole {
                 Ok(received.load(Relaxed))
             } else {
-                Err(UnpackError::Incomplete("the archive has no end".to_owned()))
+                Err(UnpackError::Incomplete("the archive is truncated".to_owned()))
             }
         }
     }
 }
 
-/// Whether the archive caused the error; errors of the disk have other kinds.
+/// Whether the archive caused this error, and not the disk.
 fn is_archive_error(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::Other)
 }

@@ -14,39 +14,39 @@ const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 pub struct RunStatus {
     /// The latest pod of each worker that has one, by index.
     pub workers: Vec<WorkerStatus>,
-    /// Why the cluster cannot create pods; `None` if it does not say so.
+    /// Why the cluster cannot create pods; `None` if it reports no reason.
     pub blocked: Option<String>,
-    /// How the Job ended; `None` while it runs.
+    /// The result of the Job; `None` while it runs.
     pub result: Option<JobResult>,
 }
 
 /// The latest pod of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerStatus {
-    /// Its index, from 0.
+    /// The index of the worker, from 0.
     pub index: u32,
     /// The name of its pod.
     pub pod: String,
-    /// The number of its restarts pods, which were replaced.
+    /// Number of earlier pods of the worker, which this pod replaced.
     pub restarts: usize,
-    /// The state of its pod.
+    /// The state of this pod.
     pub state: PodState,
 }
 
 /// The state of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodState {
-    /// Its program does not run yet.
+    /// The program in the pod does not run yet.
     Waiting {
         /// The reason that the cluster gives.
         reason: String,
     },
-    /// Its program runs.
+    /// The program in the pod runs.
     Running {
         /// The node on which it runs.
         node: String,
     },
-    /// Its program has ended.
+    /// The program in the pod has ended.
     Ended {
         /// The exit code; `None` if the program never ran or the cluster does not know.
         code: Option<i32>,
@@ -55,7 +55,7 @@ pub enum PodState {
     },
 }
 
-/// How a Job ended.
+/// The result of a Job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobResult {
     /// Every worker exited with 0.

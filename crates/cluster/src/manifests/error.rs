@@ -1,4 +1,4 @@
-//! Why manifests cannot be made.
+//! Reasons why manifests cannot be made.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ pub enum Error {
         /// The number of workers.
         workers: u32,
     },
-    /// The workload has no seed, so that every worker would draw its own.
+    /// The workload has no seed, so every worker would draw its own seed.
     #[error("{}: a run of many workers needs a seed; add the line seed = 42", workload.display())]
     NoSeed {
         /// The file.
@@ -67,7 +67,7 @@ pub enum Error {
         /// The file.
         workload: PathBuf,
     },
-    /// The workload contains a secret, which does not belong into a `ConfigMap`.
+    /// The workload contains a secret, which must not be in a `ConfigMap`.
     #[error(
         "{}: the workload contains a password, token or key, and a ConfigMap is not secret; use a variable instead, token = {{ env = \
          \"TOKEN\" }}, and set its value from a Secret",
@@ -119,7 +119,7 @@ fn too_large(files: &[(String, usize)]) -> String {
     let more = if files.len() > SHOWN { format!(", {} more", files.len() - SHOWN) } else { String::new() };
     let all: usize = files.iter().map(|(_, bytes)| bytes).sum();
     format!(
-        "the workload and its files have {all} bytes ({}{more}), but a ConfigMap holds at most {MAX_BYTES}; compress data files \
+        "the workload and its files have {all} bytes ({}{more}), but a ConfigMap can contain at most {MAX_BYTES}; compress data files \
          (.csv.gz), or put the files into the image",
         shown.join(", ")
     )

@@ -64,12 +64,12 @@ pub fn label(text: &str) -> Result<(String, String), String> {
     let (key, value) = pair(text)?;
     if !is_value(&value) {
         return Err(format!(
-            "`{value}` is not a value of a label: use letters and digits, with -, _ and . between them, at most 63 \
-             characters; an annotation may be any text"
+            "`{value}` is not a valid label value: use letters and digits, with -, _ and . between them, at most 63 \
+             characters; for any other text, use an annotation"
         ));
     }
     if key.strip_prefix(OWN_PREFIX).is_some_and(|name| ["name", "instance"].contains(&name)) {
-        return Err(format!("`{key}` is set already, to find the pods of the run; use another key"));
+        return Err(format!("offered sets the label `{key}` itself, to find the pods of the run; use another key"));
     }
     Ok((key, value))
 }
@@ -87,8 +87,8 @@ pub fn storage_size(text: &str) -> Result<String, String> {
     }
 }
 
-/// A taint of nodes that does not keep the workers away. Parsed from `KEY=VALUE:EFFECT`, where value and effect are optional: without them it
-/// stands for all.
+/// A taint that the workers tolerate. Parsed from `KEY=VALUE:EFFECT`; value and effect are optional, and a missing one
+/// matches all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toleration {
     key: String,
@@ -143,9 +143,9 @@ mod tests {
             ("-a=x", "not a key"),
             ("Example.com/team=x", "not a key"),
             ("a/b/c=x", "not a key"),
-            ("team=a b", "not a value"),
-            ("team=-a", "not a value"),
-            ("app.kubernetes.io/instance=x", "set already"),
+            ("team=a b", "not a valid label value"),
+            ("team=-a", "not a valid label value"),
+            ("app.kubernetes.io/instance=x", "sets the label"),
         ] {
             assert!(label(bad).unwrap_err().contains(reason), "{bad}: {:?}", label(bad));
         }

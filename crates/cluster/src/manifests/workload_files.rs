@@ -23,7 +23,7 @@ pub struct WorkloadFiles {
     pub workload: Workload,
     /// The environment variables that it reads.
     pub environment: Vec<EnvironmentVariable>,
-    /// The private key of its client certificate, relative to the workload. It never goes into a `ConfigMap`.
+    /// The private key of its client certificate, relative to the workload. It is never part of a `ConfigMap`.
     pub key: Option<String>,
     /// The content of each file with its path relative to the workload.
     files: Vec<(String, Vec<u8>)>,

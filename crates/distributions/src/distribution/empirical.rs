@@ -1,4 +1,4 @@
-//! The empirical distribution: one of the values that were recorded, each as likely, or by weight.
+//! The empirical distribution: one of the recorded values, with equal probabilities or by weight.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Distribution {
         let weights = running(pairs.iter().map(|(weight, _)| *weight));
         let sums = running(pairs.iter().map(|(weight, value)| weight * value));
         if pairs.iter().any(|(weight, _)| weight.is_nan() || *weight <= 0.0) || !sums[sums.len() - 1].is_finite() {
-            return Err(InvalidValue::new("weights must be above zero, and have a sum"));
+            return Err(InvalidValue::new("weights must be above zero, and their sum finite"));
         }
         let values = pairs.iter().map(|(_, value)| *value).collect();
         Ok(Self(Shape::Empirical(Empirical { values, weights: Some(weights), sums }), Parameters::Shape))
@@ -52,7 +52,7 @@ impl Distribution {
 
 fn check(values: impl Iterator<Item = f64> + Clone) -> Result<(), InvalidValue> {
     if let Some(bad) = values.clone().find(|v| !(v.is_finite() && *v >= 0.0)) {
-        return Err(InvalidValue::new(format!("an empirical distribution takes numbers of zero or more, not {bad}")));
+        return Err(InvalidValue::new(format!("values of an empirical distribution must be zero or more, not {bad}")));
     }
     match values.max_by(f64::total_cmp).filter(|largest| *largest > 0.0) {
         Some(largest) => positive("the largest value", largest).map(drop),
@@ -79,7 +79,7 @@ impl Empirical {
         &self.values
     }
 
-    /// Whether some are more likely than others.
+    /// Whether the values have different probabilities.
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
     }

@@ -1,7 +1,7 @@
-//! The incomplete gamma functions over the whole of their range.
+//! The incomplete gamma functions over their whole range.
 //!
-//! The functions of `statrs` refuse zero and infinity, and lose their digits (and much time) where the shape is large: its logarithm
-//! then is a difference of numbers far larger than it.
+//! The functions of `statrs` refuse zero and infinity, and are inaccurate and slow for a large shape, where the
+//! logarithm is a difference of far larger numbers.
 
 use statrs::function::gamma::{gamma_lr, gamma_ur};
 

@@ -1,10 +1,10 @@
-//! Parts of a distribution: its tail, what its moments owe to small values, and its atoms.
+//! Parts of a distribution: its tail, its partial moments and its atoms.
 
 use super::incomplete::{lower_gamma, upper_gamma};
 use super::{Distribution, Shape, bounded_pareto_moment, power_integral, weibull_moment};
 
 impl Distribution {
-    /// P(X > x), with all its digits where it is small.
+    /// The tail, P(X > x), without loss of digits where it is small.
     pub fn tail(&self, x: f64) -> f64 {
         if x < 0.0 {
             return 1.0;
@@ -24,7 +24,25 @@ impl Distribution {
         }
     }
 
-    /// The density at x > 0, within the ends of a distribution that has some; 0 for a discrete distribution.
+    /// The largest value; `None` if it has no bound.
+    pub fn largest(&self) -> Option<f64> {
+        match self.shape() {
+            Shape::Constant(value) => Some(*value),
+            Shape::Uniform(_, high) => Some(*high),
+            Shape::BoundedPareto { max, .. } => Some(*max),
+            Shape::Empirical(recorded) => recorded.values().last().copied(),
+            Shape::Truncated(truncated) => Some(truncated.ends().1),
+            Shape::Exponential(_)
+            | Shape::Hyperexponential { .. }
+            | Shape::Gamma { .. }
+            | Shape::Lognormal { .. }
+            | Shape::Weibull { .. }
+            | Shape::Pareto { .. }
+            | Shape::Poisson(_) => None,
+        }
+    }
+
+    /// The density at x > 0; within the bounds of a truncated distribution; 0 for a discrete distribution.
     pub fn density(&self, x: f64) -> f64 {
         let exponential = |mean: f64| libm::exp(-x / mean) / mean;
         match self.shape() {
@@ -53,7 +71,7 @@ impl Distribution {
         }
     }
 
-    /// E[X^k; X <= x], k = 1 or 2.
+    /// The partial moment E[X^k; X <= x], k = 1 or 2.
     pub fn partial_moment(&self, k: i32, x: f64) -> f64 {
         let power = f64::from(k);
         if x <= 0.0 {
@@ -144,7 +162,8 @@ impl Distribution {
         }
     }
 
-    /// The values of a distribution that has only some, ascending, each after its probability; `None` for a distribution with a density.
+    /// The values of a discrete distribution in ascending order, as pairs of probability and value; `None` for a
+    /// distribution with a density.
     pub fn atoms(&self) -> Option<Vec<(f64, f64)>> {
         match self.shape() {
             Shape::Constant(value) => Some(vec![(1.0, *value)]),

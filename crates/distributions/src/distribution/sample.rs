@@ -14,7 +14,7 @@ impl Distribution {
         Nanos::from_secs_f64(self.draw(seed, Purpose::Think, session, step))
     }
 
-    /// The value that belongs to this purpose, session and step: the first of the stream of that name.
+    /// The value for this purpose, session and step: the first of their stream.
     #[inline]
     pub fn draw(&self, seed: Seed, purpose: Purpose, session: u64, step: u32) -> f64 {
         match self.shape() {
@@ -24,7 +24,7 @@ impl Distribution {
         }
     }
 
-    /// [`Distribution::draw`] for step 0 of every session from `first` on: numbers that do not wait for each other take half the time.
+    /// [`Distribution::draw`] for step 0 of every session from `first` on: independent draws take half the time.
     pub fn draw_each(&self, seed: Seed, purpose: Purpose, first: u64, values: &mut [f64]) {
         let streams = (first..).map(|session| seed.at(purpose, session, 0));
         let each = streams.zip(values);
@@ -37,7 +37,7 @@ impl Distribution {
         }
     }
 
-    /// One value.
+    /// Draws one value from the stream.
     #[inline]
     pub fn sample(&self, stream: &mut Stream) -> f64 {
         match self.shape() {

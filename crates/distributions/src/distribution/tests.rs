@@ -301,5 +301,5 @@ fn a_truncated_distribution_has_no_value_outside_of_its_bounds_and_its_own_mean(
         assert_eq!((distribution.cdf(low), distribution.cdf(high), distribution.tail(high)), (0.0, 1.0, 0.0));
     }
     let why = Distribution::lognormal(3.0, 8.0).unwrap().truncated(3600.0, 7200.0).unwrap_err().to_string();
-    assert!(why.contains("at least 1 % of each must be"), "{why}");
+    assert!(why.contains("each share must be at least 1 %"), "{why}");
 }

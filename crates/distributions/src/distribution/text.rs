@@ -83,8 +83,8 @@ impl fmt::Display for Distribution {
 }
 
 impl Distribution {
-    /// The short form of a distribution of plain numbers, as `random` of a variable takes it: `uniform:1..6`, `lognormal:20,2`; `None`:
-    /// it takes no such distribution.
+    /// The short form of a distribution of plain numbers, as in the key `random` of a variable: `uniform:1..6`,
+    /// `lognormal:20,2`; `None` if a variable cannot have this distribution.
     pub fn of_numbers(&self) -> Option<String> {
         Some(match (self.1, self.shape()) {
             (Parameters::Gamma { mean, scv }, _) => format!("gamma:{mean},{scv}"),
@@ -137,7 +137,7 @@ impl FromStr for Distribution {
             ("pareto", 2) => Self::pareto(time(0)?, number(1)?),
             ("bounded_pareto", 3) => Self::bounded_pareto(time(0)?, time(1)?, number(2)?),
             ("poisson", 1) => Self::poisson_millis(time(0)?),
-            (known, _) if NAMES.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
+            (known, _) if NAMES.contains(&known) => Err(wrong(&format!(" (`{known}` needs other values)"))),
             (unknown, _) => Err(wrong(&offered_base::nearest(unknown, &NAMES))),
         }
     }

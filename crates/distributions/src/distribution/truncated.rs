@@ -23,8 +23,8 @@ const MIN_INSIDE: f64 = 0.01;
 const TRIES: usize = 10_000;
 
 impl Distribution {
-    /// This distribution, truncated to the values from `low` to `high`. Its mean and scv differ from those that this distribution was made
-    /// with; [`Distribution::mean`] and [`Distribution::scv`] return those of the truncated one.
+    /// This distribution, truncated to the values from `low` to `high`. Truncation changes the mean and the scv;
+    /// [`Distribution::mean`] and [`Distribution::scv`] of the result return the new values.
     ///
     /// # Errors
     /// A distribution that is neither hyperexponential nor lognormal; bounds other than 0 <= low < high; less than one hundredth of the values,
@@ -37,7 +37,7 @@ impl Distribution {
         }
         if !(low >= 0.0 && low < high) {
             return Err(InvalidValue::new(format!(
-                "bounds are two values, the first zero or more and below the second, not {low} and {high}"
+                "bounds must be two values, the first at least zero and below the second, not {low} and {high}"
             )));
         }
         let high = positive("the upper bound", high)?;
@@ -46,7 +46,7 @@ impl Distribution {
         let (values, sum) = (truncated.share(0, high), truncated.share(1, high) / mean);
         if !(values >= MIN_INSIDE && sum >= MIN_INSIDE) {
             return Err(InvalidValue::new(format!(
-                "{:.2} % of the values of {}, and {:.2} % of their sum, are within these bounds; at least 1 % of each must be: change the bounds or the mean",
+                "the bounds contain {:.2} % of the values of {} and {:.2} % of the sum of the values; each share must be at least 1 %: change the bounds or the mean",
                 100.0 * values,
                 truncated.distribution,
                 100.0 * sum

@@ -10,7 +10,7 @@ use crate::document::capacity::ObjectiveResult;
 pub(super) struct Looks {
     /// Ascending.
     trials: &'static [usize],
-    /// Half-width relative to a 95 % interval that is evaluated once.
+    /// Half-width relative to the half-width of a 95 % interval that is evaluated once.
     factor: f64,
 }
 
@@ -70,13 +70,19 @@ pub(super) struct Range {
     /// The range of undecided values between them.
     undecided: Option<(f64, f64)>,
     precision: f64,
+    /// The precision of each end around undecided values. It is half of the required precision, so that the whole
+    /// bracket is narrow enough if the undecided range is.
+    precision_of_ends: f64,
     /// Whether only integers are possible.
     whole: bool,
 }
 
 impl Range {
-    pub(super) fn new(precision: f64, whole: bool) -> Self {
-        Self { low: None, high: None, undecided: None, precision, whole }
+    /// A search up to this precision, as a fraction, of simulations or of runs. Runs take long: their ends are not moved any further where each
+    /// of them has the precision, although the bracket around an undecided value does not have it.
+    pub(super) fn new(precision: f64, whole: bool, simulated: bool) -> Self {
+        let precision_of_ends = if simulated { precision / 2.0 } else { precision };
+        Self { low: None, high: None, undecided: None, precision, precision_of_ends, whole }
     }
 
     /// The next value to try, rounded to six digits; `None` if the bracket has reached the precision, or the maximum ratio is exceeded.
@@ -96,19 +102,21 @@ impl Range {
             (Some(low), Some(bottom), Some(top), Some(high)) => {
                 let gaps = [(low, bottom), (top, high)];
                 let (from, to) = gaps.into_iter().max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
-                self.between(from, to)
+                let precision = if self.undecided.is_some() { self.precision_of_ends } else { self.precision };
+                (high / low > 1.0 + self.precision).then(|| self.between(from, to, precision))?
             }
             _ => None,
         }
     }
 
-    /// The geometric mean of two values, if their ratio exceeds the precision.
-    fn between(&self, from: f64, to: f64) -> Option<f64> {
+    /// The geometric mean of two values, if their ratio exceeds this precision.
+    fn between(&self, from: f64, to: f64, precision: f64) -> Option<f64> {
         let middle = (from * to).sqrt();
         match self.whole {
-            true => (to - from > 1.0 && to / from > 1.0 + self.precision)
-                .then(|| middle.round().clamp(from + 1.0, to - 1.0)),
-            false => (to / from > 1.0 + self.precision).then_some(middle),
+            true => {
+                (to - from > 1.0 && to / from > 1.0 + precision).then(|| middle.round().clamp(from + 1.0, to - 1.0))
+            }
+            false => (to / from > 1.0 + precision).then_some(middle),
         }
     }
 
@@ -132,7 +140,10 @@ mod tests {
 
     /// Searches for `truth`, the largest passing value; values within `noise` of it (as a fraction) are undecided.
     fn search(start: f64, truth: f64, noise: f64, whole: bool) -> (Range, usize) {
-        let mut range = Range::new(0.05, whole);
+        search_of(Range::new(0.05, whole, false), start, truth, noise)
+    }
+
+    fn search_of(mut range: Range, start: f64, truth: f64, noise: f64) -> (Range, usize) {
         let mut tries = 0;
         while let Some(value) = range.next(start) {
             let result = match value / truth - 1.0 {
@@ -156,6 +167,10 @@ mod tests {
             prop_assert!(low <= truth && truth <= high, "{} to {} for {}", low, high, truth);
             let unsure = (1.0 + noise) / (1.0 - noise);
             prop_assert!(high / low <= unsure * 1.05 * 1.05 + 1e-9, "{} to {} for noise {}", low, high, noise);
+            let (range, _) = search_of(Range::new(0.05, false, true), start, truth, noise);
+            let (low, high) = (range.low.unwrap(), range.high.unwrap());
+            prop_assert!(low <= truth && truth <= high, "{} to {} for {}", low, high, truth);
+            prop_assert!(high / low <= unsure.max(1.0) * 1.025 * 1.025 + 1e-9, "{} to {} for noise {}", low, high, noise);
         }
 
         #[test]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use offered_events::{Event, Recording};
-use offered_simulate::load::unstable_load;
-use offered_verify::{Check, Measurements, Validity, Verdict};
+use offered_verify::{Check, Validity, Verdict};
 use offered_workload::Objective;
 use offered_workload::threshold::Metric;
 
@@ -36,6 +35,15 @@ pub enum TrialWarning {
         /// The reason in its verdict.
         reason: String,
     },
+    /// Single large sizes cause most long responses, and the simulations at one value have too few of them.
+    FewLargeSizes {
+        /// The metric.
+        metric: Metric,
+        /// The number of responses of all simulations at the value.
+        responses: u64,
+        /// The number that is enough; `None`: no number is.
+        needed: Option<u64>,
+    },
 }
 
 impl TrialWarning {
@@ -46,6 +54,12 @@ impl TrialWarning {
                 format!("a trial has only {responses} responses, {above:.0} of them above {metric}; increase duration")
             }
             Self::ValidWithWarnings { reason } => format!("a trial is valid with warnings: {reason}"),
+            Self::FewLargeSizes { metric, responses, needed: Some(needed) } => format!(
+                "single large service times cause most long responses, and the {responses} responses of all simulations at a value have too few of them for {metric}: {needed} responses are enough; increase duration"
+            ),
+            Self::FewLargeSizes { metric, needed: None, .. } => format!(
+                "the service distribution has a tail so heavy that {metric} has no confidence interval, however long the simulations; use percentiles, or limit the sizes with `within`"
+            ),
         }
     }
 }
@@ -68,8 +82,8 @@ impl InvalidTrial {
 
 /// The outcome of a trial.
 pub(super) enum Trial {
-    /// The metrics of the objective, in its order.
-    Metrics { metrics: Vec<f64>, warning: Option<TrialWarning> },
+    /// The metrics of the objective, in its order, and the number of responses.
+    Metrics { metrics: Vec<f64>, responses: u64, warning: Option<TrialWarning> },
     /// The run is invalid.
     Invalid(InvalidTrial),
     /// A simulation with a queue that would grow without bound.
@@ -79,12 +93,10 @@ pub(super) enum Trial {
 impl Trial {
     /// Simulates a trial.
     pub(super) fn simulated(point: &Point, objective: &Objective) -> Result<Self, Error> {
-        let workload = &point.workload;
-        let wrong = |wrong: offered_base::InvalidValue| Error::at(point.name())(wrong.into());
-        if unstable_load(workload).map_err(wrong)?.is_some() {
+        if point.instability()?.is_some() {
             return Ok(Self::Overloaded);
         }
-        let (recording, verdict) = simulated(workload, point.name()).map_err(Error::at(point.name()))?;
+        let (recording, verdict) = simulated(&point.workload, point.name()).map_err(Error::at(point.name()))?;
         Self::of(point, objective, &recording, &verdict)
     }
 
@@ -119,18 +131,42 @@ impl Trial {
         });
         let warning = (verdict.validity == Validity::ValidWithWarnings)
             .then(|| TrialWarning::ValidWithWarnings { reason: verdict.reason.clone() });
-        let warning = too_short(objective, &measured)?.or(warning);
-        Ok(Self::Metrics { metrics: metrics.collect::<Result<_, _>>()?, warning })
+        let metrics = metrics.collect::<Result<_, _>>()?;
+        let responses = measured.times_with_failures(Event::response, None)?.len();
+        Ok(Self::Metrics { metrics, responses, warning: too_short(objective, responses).or(warning) })
     }
 }
 
 /// A warning if the trial is too short for the percentiles of the objective.
-fn too_short(objective: &Objective, measured: &Measurements) -> Result<Option<TrialWarning>, Error> {
-    let n = measured.times_with_failures(Event::response, None)?.len();
-    Ok(objective.thresholds().iter().find_map(|threshold| {
+fn too_short(objective: &Objective, n: u64) -> Option<TrialWarning> {
+    objective.thresholds().iter().find_map(|threshold| {
         let p = threshold.metric.quantity.percentile()?;
         let above = n as f64 * (1.0 - p / 100.0);
         let metric = &threshold.metric;
         (above < MIN_ABOVE).then(|| TrialWarning::TooShort { metric: metric.clone(), responses: n, above })
-    }))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{WorkloadSource, points};
+
+    #[test]
+    fn a_server_without_a_steady_state_at_any_load_is_an_error_and_no_overload() {
+        let simulated = |rates: &str| {
+            let server =
+                format!("{{ discipline = \"ps\", service = {{ exponential = \"10ms\" }}, rates = {{ {rates} }} }}");
+            let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\nserver = {server}\n");
+            let input = WorkloadSource::new("w.toml".to_owned(), text, |_| Err(String::new()));
+            let point = points(&input, &["rate=2000".parse().unwrap()]).unwrap().remove(0);
+            Trial::simulated(&point, &"response.p95 < 1s".parse().unwrap())
+        };
+        assert!(matches!(simulated("contention = 0.1"), Ok(Trial::Overloaded)));
+        let reason = simulated("contention = 0.1, coherency = 0.02").err().unwrap().to_string();
+        assert!(
+            reason.contains("no steady state at any rate; limit the number of requests with `capacity`"),
+            "{reason}"
+        );
+    }
 }

@@ -13,11 +13,11 @@ use super::round::{FEWEST, Round, statistics};
 use crate::workload_source::BadLineHandler;
 use crate::{Error, VerifiedRun, VerifyOptions};
 
-/// An earlier recording that is compared with.
+/// An earlier recording with which B is compared.
 pub struct Baseline {
-    /// Its directory.
+    /// The directory.
     pub(super) name: String,
-    /// Its rounds that count.
+    /// The rounds that count.
     pub(super) rounds: Vec<Round>,
     /// How it differs from a run today.
     pub(super) warnings: Vec<String>,
@@ -32,8 +32,8 @@ struct Origin {
 }
 
 impl Baseline {
-    /// Reads the directory of a comparison with its rounds of B, or the run directory `path`. `counted` is the part of a round that counts;
-    /// `sessions` are those of the workload that is compared with it.
+    /// Reads the directory of a comparison with its rounds of B, or the run directory `path`. `counted` is the measured
+    /// part of a round; `sessions` are the sessions of the workload that is compared with the baseline.
     ///
     /// # Errors
     /// There is no such recording, it cannot be read, or it has too few rounds.
@@ -78,7 +78,7 @@ impl Baseline {
 /// The run directories of the rounds of B in the directory of a comparison; empty for a run directory.
 fn round_directories(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
-        return Err(Error::NoRun { path: path.to_owned() });
+        return Err(Error::no_run(path));
     }
     let mut all = Vec::new();
     for entry in fs::read_dir(path).map_err(Error::file("read", path))? {
@@ -91,7 +91,7 @@ fn round_directories(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(all)
 }
 
-/// The time from `start` to `end` in parts of this length; the rest is left out.
+/// Divides the time from `start` to `end` into parts of this length; a shorter part at the end is omitted.
 fn split(start: Instant, end: Instant, length: Nanos) -> Vec<std::ops::Range<Instant>> {
     let ends = (1..).map(|part: u64| start + length * part).take_while(|at| *at <= end);
     ends.scan(start, |from, to| Some(std::mem::replace(from, to)..to)).collect()
@@ -110,8 +110,7 @@ impl Origin {
                 describe(there),
                 describe(&here)
             ),
-            _ => "the baseline was recorded at another time: the interval does not include what else has changed, on the \
-                  machines or in the network; two targets in one comparison are more certain"
+            _ => "the baseline was recorded at another time: the interval does not include other changes of machines or network; compare two targets in one comparison if you can"
                 .to_owned(),
         }];
         if self.version != env!("CARGO_PKG_VERSION") {

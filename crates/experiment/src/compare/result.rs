@@ -93,12 +93,12 @@ impl Comparison<'_> {
         let mut all = Vec::new();
         if let Some(reason) = rounds.invalid.first() {
             let (invalid, made) = (rounds.invalid.len(), rounds.invalid.len() + rounds.b.len());
-            all.push(format!("{invalid} of {made} rounds do not count, because they are invalid: {reason}"));
+            all.push(format!("{invalid} of {made} rounds are invalid and excluded: {reason}"));
         }
         if let Some(short) = responses.iter().find(|row| row.a_ms.is_none() || row.b_ms.is_none()) {
             let least = rounds.a.iter().chain(&rounds.b).map(|round| round.ok).min().unwrap_or_default();
             all.push(format!(
-                "{} is not known: a round has {} successful requests only; use longer rounds",
+                "{} is unknown: a round has only {} successful requests; use longer rounds",
                 short.statistic,
                 count(least)
             ));
@@ -147,7 +147,7 @@ fn change(of: Statistic, number: usize, rounds: &Rounds, intervals: RepeatedInte
 fn conclusion(change: &Change, rounds: usize) -> String {
     let statistic = &change.statistic;
     let (Some(low), Some(high)) = (change.low_percent, change.high_percent) else {
-        return format!("the change of {statistic} is not known after {rounds} rounds that count");
+        return format!("the change of {statistic} is unknown after {rounds} valid rounds");
     };
     let text = |percent: f64| significant(percent.abs(), 3);
     match (low > 0.0, high < 0.0) {

@@ -17,9 +17,9 @@ pub struct Document {
     pub workload: String,
     /// Whether the trials were simulated rather than run.
     pub simulated: bool,
-    /// The objective.
+    /// The objective, as given, for example `p99 < 250ms, errors < 0.1%`.
     pub objective: String,
-    /// The field along which the search went.
+    /// The field that the search varied.
     pub field: Field,
     /// The largest value at which the objective passed.
     pub low: Option<f64>,
@@ -31,7 +31,7 @@ pub struct Document {
     pub generator_limit: Option<Limit>,
     /// Warnings, each with a fix.
     pub warnings: Vec<String>,
-    /// The number of trials.
+    /// The number of trials at all values.
     pub trials: usize,
     /// The values that were tried, in ascending order.
     pub points: Vec<Point>,
@@ -49,7 +49,7 @@ pub struct Limit {
     pub value: f64,
     /// The failed checks of the last trial at this value.
     pub failed_checks: Vec<Check>,
-    /// Why that trial is invalid.
+    /// Why the last trial at this value is invalid.
     pub reason: String,
 }
 
@@ -70,9 +70,9 @@ pub struct Point {
 offered_base::named! {
     /// The result of an objective over the trials at one value.
     pub enum ObjectiveResult {
-        /// It is met.
+        /// The objective is met.
         Passed = "passed",
-        /// It is not met.
+        /// The objective is not met.
         Failed = "failed",
         /// The confidence interval includes the bound.
         Undecided = "undecided",

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Document {
     /// Name and version of this document.
     pub schema: Schema<Document>,
-    /// The reference.
+    /// Side A, the reference.
     pub a: Side,
-    /// What is compared with it.
+    /// Side B, which is compared with A.
     pub b: Side,
     /// Whether A is a recording of an earlier run, so that its rounds are not paired with those of B.
     pub has_baseline: bool,
@@ -21,27 +21,27 @@ pub struct Document {
     pub statistic: String,
     /// The largest accepted increase of that statistic from A to B; `None` if none was given.
     pub no_worse_than_percent: Option<f64>,
-    /// Whether B is no worse; `None` if no limit was given.
+    /// Whether B is worse than A by at most `no_worse_than_percent`; `None` if no limit was given.
     pub result: Option<CheckResult>,
-    /// What is known of the statistic, in one sentence.
+    /// The conclusion about the statistic, in one sentence.
     pub conclusion: String,
     /// Duration of a round.
     pub round_s: f64,
-    /// Time at the start of each round that does not count.
+    /// Time excluded at the start of each round.
     pub settle_s: f64,
-    /// Number of rounds of B that count; in a comparison without a baseline, as many of A.
+    /// Number of measured rounds of B, without excluded ones; without a baseline, A has the same number.
     pub rounds: u64,
-    /// Maximum number of rounds of B that could have counted.
+    /// Maximum number of measured rounds of B.
     pub max_rounds: u64,
-    /// Number of rounds, with those of the other side, that do not count because one of them is invalid.
+    /// Number of excluded rounds: the invalid rounds, and the rounds of the other side in the same pairs.
     pub invalid_rounds: u64,
-    /// Why no further rounds were made.
+    /// Why the comparison ended.
     pub end: End,
     /// Mean and percentiles of the response times of successful requests.
     pub responses: Vec<Change>,
     /// The share of failed requests.
     pub errors: ErrorChange,
-    /// What limits the comparison.
+    /// Limitations of the comparison.
     pub warnings: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ impl Document {
         self.responses.iter().find(|row| row.statistic == self.statistic && row.interval().is_some())
     }
 
-    /// What is known of the statistic that decides: `SLOWER`, `FASTER`, `SIMILAR` or `NOT KNOWN`.
+    /// The judgement of the statistic that decides: `SLOWER`, `FASTER`, `SIMILAR` or `NOT KNOWN`.
     pub fn judgement(&self) -> &'static str {
         let Some((low, high)) = self.change().and_then(Change::interval) else { return "NOT KNOWN" };
         match (low > 0.0, high < 0.0) {
@@ -65,22 +65,23 @@ impl Document {
         }
     }
 
-    /// Whether more requests of B fail.
+    /// Whether the share of failed requests is higher in B, by its confidence interval.
     pub fn fails_more(&self) -> bool {
         self.errors.low_points.is_some_and(|low| low > 0.0)
     }
 
-    /// `no worse than 5 %`, and why B is not; `None` without a limit.
+    /// The limit as text, such as `no worse than 5 %`, and the reason if B did not pass; `None` without a limit.
     pub fn limit_text(&self) -> Option<String> {
         let limit = format!("no worse than {} %", short(self.no_worse_than_percent?));
         Some(match self.result? {
             CheckResult::Failed if self.fails_more() => format!("{limit}: more requests of B fail"),
             CheckResult::Passed | CheckResult::Failed => limit,
-            CheckResult::NotChecked => format!("{limit}: the interval includes it"),
+            CheckResult::NotChecked => format!("{limit}: unclear, the interval includes this limit"),
         })
     }
 
-    /// The number of rounds, and why there are no more; `exhausted` says so of the maximum number.
+    /// The number of rounds, and the reason why the comparison ended; `exhausted` is the reason after the maximum
+    /// number of rounds.
     pub fn rounds_text(&self, exhausted: &str) -> String {
         let Self { rounds, max_rounds, round_s, settle_s, .. } = self;
         let what = if self.has_baseline { "rounds of B" } else { "pairs" };
@@ -91,7 +92,9 @@ impl Document {
             End::Stopped => "stopped",
         };
         let (round, settle) = (short(*round_s), short(*settle_s));
-        format!("{rounds} {what} of at most {max_rounds}: {reason}; each {round} s, without its first {settle} s")
+        format!(
+            "{rounds} {what} of at most {max_rounds}: {reason}; each takes {round} s, of which the first {settle} s are excluded"
+        )
     }
 }
 
@@ -122,12 +125,12 @@ impl ErrorChange {
 pub struct Side {
     /// The target, the workload, or the directory of the baseline.
     pub name: String,
-    /// Number of successful requests in the rounds that count.
+    /// Number of successful requests in the measured rounds.
     pub ok: u64,
     /// Number of failed requests.
     pub failed: u64,
-    /// The statistic that decides, in each round that counts, in order; those of A and B with the same position are a pair. `None`: too few
-    /// requests.
+    /// The statistic that decides, for each measured round in order. Values of A and B at the same position are a pair.
+    /// `None`: too few requests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds_ms: Vec<Option<f64>>,
 }
@@ -138,15 +141,15 @@ pub struct Side {
 pub struct Change {
     /// `mean`, `p50`, `p95`, ...
     pub statistic: String,
-    /// Of A: the geometric mean over its rounds.
+    /// The statistic of A: the geometric mean over its rounds.
     pub a_ms: Option<f64>,
-    /// Of B.
+    /// The statistic of B.
     pub b_ms: Option<f64>,
     /// The change from A to B, in percent of A.
     pub change_percent: Option<f64>,
-    /// The lower end of its 95 % confidence interval, which holds at all looks together.
+    /// The lower end of its 95 % confidence interval, which is valid for all looks together.
     pub low_percent: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high_percent: Option<f64>,
 }
 
@@ -154,28 +157,28 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorChange {
-    /// Of A.
+    /// The share of A, in percent.
     pub a_percent: f64,
-    /// Of B.
+    /// The share of B, in percent.
     pub b_percent: f64,
     /// The difference B - A, in percentage points.
     pub difference_points: f64,
     /// The lower end of its 95 % confidence interval; `None` with too few rounds.
     pub low_points: Option<f64>,
-    /// The upper end.
+    /// The upper end of that interval.
     pub high_points: Option<f64>,
 }
 
 offered_base::named! {
     /// Why a comparison ended.
     pub enum End {
-        /// The interval answers the question.
+        /// The confidence interval decides whether B is slower or faster, or passes the limit.
         Decided = "decided",
-        /// The interval is as narrow as wanted.
+        /// The interval is as narrow as required.
         Precise = "precise",
         /// The maximum number of rounds was made.
         Rounds = "rounds",
-        /// It was stopped.
+        /// The comparison was stopped.
         Stopped = "stopped",
     }
 }

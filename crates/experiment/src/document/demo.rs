@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::Summary;
 
-/// One server under three system models at one load, each run beside its theory.
+/// One server under three system models at one load, with theory and a simulation for comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Demo {
-    /// What this document is.
+    /// The schema of this document.
     pub schema: Schema<Demo>,
     /// The load of the server under every model.
     pub load: f64,
-    /// Its mean service time.
+    /// The mean service time.
     pub service_ms: f64,
     /// The models: open, closed, partly-open.
     pub models: Vec<Model>,
@@ -23,25 +23,25 @@ impl Document for Demo {
     const SCHEMA: &'static str = "offered.demo/1";
 }
 
-/// One system model: the run beside theory, and beside a simulation of the same requests.
+/// One system model: the run, the prediction of theory, and a simulation of the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Model {
     /// `open`, `closed` or `partly-open`.
     pub model: String,
-    /// Its `[arrivals]`, as in a workload file.
+    /// The `[arrivals]`, as in a workload file.
     pub arrivals: String,
     /// Mean response time of a long run, by theory.
     pub theory_ms: f64,
     /// The formula behind `theory_ms`.
     pub source: String,
-    /// Mean response time that a simulation of the same server gives to the same requests; `null` without a pair.
+    /// Mean response time of the same requests in a simulation of the same server; `null` if no request is in both.
     pub simulated_ms: Option<f64>,
     /// Measured over simulated mean response time.
     pub ratio: Option<f64>,
     /// Lower end of the 95 % interval of `ratio`; `null` when the run is too short for an interval.
     pub ratio_low: Option<f64>,
-    /// Upper end of the interval.
+    /// Upper end of the 95 % interval of `ratio`; `null` when the run is too short for an interval.
     pub ratio_high: Option<f64>,
     /// Summary of the run.
     pub run: Summary,

@@ -12,7 +12,8 @@ use super::finite;
 use crate::figures::or_infinite;
 use crate::{Field, Point};
 
-/// The result of a simulation, or why it has nothing to measure: its queue grows without end, or no request completed.
+/// The result of a simulation, or the reason why there is nothing to measure: its queue grows without end, or no
+/// request completed.
 pub type Simulated = Result<SimulationResult, offered_simulate::Error>;
 
 /// Simulations, one per point of a grid.
@@ -21,7 +22,7 @@ pub type Simulated = Result<SimulationResult, offered_simulate::Error>;
 pub struct Document {
     /// Name and version of this document.
     pub schema: Schema<Document>,
-    /// In the order of the grid.
+    /// The results, in the order of the grid.
     pub results: Vec<Outcome>,
     /// The points of the grid that have nothing to measure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,7 +56,7 @@ pub struct Outcome {
     pub discipline: String,
     /// The offered load, if the workload determines it: not in a closed system.
     pub load: Option<f64>,
-    /// The load reached: the utilisation, or with a server per request the mean work in progress.
+    /// The load that the simulation reached: the utilisation; if every request has its own server, the mean number of requests in service.
     pub load_reached: f64,
     /// Number of users N of a closed system.
     pub users: Option<u64>,
@@ -87,7 +88,7 @@ pub struct Outcome {
     /// First attempts, all attempts and goodput, in a workload with time limits or retries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<Attempts>,
-    /// Times to and per token, and goodput, of a server with an engine.
+    /// Times to the first token and per token, and goodput, of a server with an engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Tokens>,
     /// Throughput X.
@@ -162,7 +163,7 @@ pub struct Tokens {
     pub output_tokens_per_s: Mean,
     /// Requests per second that meet all limits of `[goodput]`; `null` without limits.
     pub goodput_per_s: Option<Mean>,
-    /// The share of such requests, 0 to 1.
+    /// The share of requests that meet all limits, 0 to 1.
     pub goodput_share: Option<Mean>,
 }
 

@@ -26,9 +26,9 @@ pub struct Document {
     pub fields: Vec<VariedField>,
     /// The cells, one per point of the grid.
     pub cells: Vec<Cell>,
-    /// The objective.
+    /// The objective, as given, for example `p99 < 250ms, errors < 0.1%`; `null` if there is none.
     pub objective: Option<String>,
-    /// The largest value of the first field that meets the objective, per combination of the other fields.
+    /// For each combination of the other fields: the largest value of the first field that meets the objective.
     pub limits: Vec<Limit>,
 }
 
@@ -42,11 +42,11 @@ impl document::Document for Document {
 pub struct Cell {
     /// The value of every field.
     pub values: BTreeMap<Field, String>,
-    /// Its run directory, relative to that of the sweep.
+    /// The run directory of the cell, relative to the directory of the sweep.
     pub directory: String,
-    /// Its position in the order of execution, from 0.
+    /// The position of the cell in the order of execution, from 0.
     pub position: usize,
-    /// Its figures.
+    /// The figures of the cell.
     #[serde(flatten)]
     pub figures: Figures,
     /// The metrics of the objective, in its order: in seconds, per second or as fractions.
@@ -54,13 +54,13 @@ pub struct Cell {
     pub objective: Vec<Option<Interval>>,
 }
 
-/// The largest value of the first field that meets the objective, for one combination of the other fields.
+/// For one combination of the other fields: the largest value of the first field that meets the objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limit {
     /// The other fields and their values.
     pub fixed: BTreeMap<Field, String>,
-    /// The first field.
+    /// The first of the varied fields.
     pub field: Field,
     /// The value; `null` if outside the values that were tried, see `note`.
     pub value: Option<f64>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::features::features;
 use super::input::{Candidate, FitOptions, RunData};
+use super::load_dependence::FittedRates;
 use super::observations::{Collected, Observations};
 use super::workload_text::with_server;
 use crate::{Error, WorkloadSource, file_reader};
@@ -21,7 +22,7 @@ const EXPLAINED: f64 = 4.5;
 /// Relative difference that is accepted whatever the number of requests: no server is exactly its model.
 const MODEL_ERROR: f64 = 0.01;
 
-/// How well a candidate explains the responses.
+/// A candidate for the server model, and the differences between its simulated and the measured response times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CandidateResult {
@@ -29,15 +30,18 @@ pub struct CandidateResult {
     pub discipline: String,
     /// Number of servers.
     pub servers: u32,
-    /// Whether its differences can be chance.
+    /// Load-dependent rates, if the candidate has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<FittedRates>,
+    /// Whether the differences can be due to chance.
     pub explains: bool,
     /// Root mean square of the differences between measured and simulated features, in standard errors: about 1 for the true server.
     pub typical_difference: f64,
-    /// The largest difference.
+    /// The largest difference between a measured and a simulated feature, in standard errors.
     pub largest_difference: f64,
     /// The feature with the largest difference.
     pub largest_difference_in: String,
-    /// Simulated over measured mean, of each stable run.
+    /// Ratio of the simulated to the measured mean, for each stable run.
     pub mean_ratios: Vec<f64>,
 }
 
@@ -72,10 +76,27 @@ impl Candidate {
                 disciplines.extend(single.into_iter().filter(|_| servers == 1));
                 disciplines.extend(by_class.into_iter().filter(|_| servers == 1 && labels > 1));
             }
-            disciplines.into_iter().map(move |discipline| Self { discipline, servers })
+            disciplines.into_iter().map(move |discipline| Self { discipline, servers, rates: None })
         });
-        let infinite = Self { discipline: Policy::Infinite, servers: 1 };
+        let infinite = Self { discipline: Policy::Infinite, servers: 1, rates: None };
         all.chain(options.disciplines.is_empty().then_some(infinite)).collect()
+    }
+
+    /// Processor sharing with load-dependent rates, where it may be chosen and the runs show the rates.
+    pub(super) fn load_dependent(options: &FitOptions, runs: &[&RunData]) -> Option<Self> {
+        let may_be = options.servers.is_none()
+            && (options.disciplines.is_empty() || options.disciplines.contains(&Policy::Ps(None)));
+        let rates = FittedRates::of(runs.iter().map(|run| &run.observed.numbers)).filter(|_| may_be)?;
+        Some(Self { discipline: Policy::Ps(None), servers: 1, rates: Some(rates) })
+    }
+
+    /// The same server for an open system, in which a rate that falls without end has no steady state: at most the largest measured number of
+    /// requests is served at once.
+    pub(super) fn limited(self) -> Self {
+        match self.rates {
+            Some(rates) if rates.coherency > 0.0 => Self { discipline: Policy::Ps(Some(rates.most_in_flight)), ..self },
+            _ => self,
+        }
     }
 
     /// The requests of a run at this candidate, with the same arrivals.
@@ -100,6 +121,10 @@ impl Candidate {
 impl CandidateResult {
     /// `2 servers, ps`.
     pub fn name(&self) -> String {
+        if let Some(FittedRates { contention, coherency, .. }) = self.rates {
+            let coherency = if coherency > 0.0 { format!(", coherency {coherency:.2e}") } else { String::new() };
+            return format!("{}, contention {contention:.3}{coherency}", self.discipline);
+        }
         match (self.discipline.as_str(), self.servers) {
             ("infinite", _) => "infinite (no request waits)".to_owned(),
             (discipline, 1) => format!("1 server, {discipline}"),
@@ -107,9 +132,17 @@ impl CandidateResult {
         }
     }
 
+    /// The total rate at saturation in units of a server of speed 1, its 95 % interval, and what it is.
+    pub(super) fn largest_rate(&self) -> (f64, (f64, f64), &'static str) {
+        let servers = f64::from(self.servers);
+        self.rates.map_or((servers, (servers, servers), "servers"), |rates| {
+            (rates.largest, (rates.largest_low, rates.largest_high), "largest total rate")
+        })
+    }
+
     pub(super) fn candidate(&self) -> Candidate {
         let discipline = self.discipline.parse().expect("it was written by a policy");
-        Candidate { discipline, servers: self.servers }
+        Candidate { discipline, servers: self.servers, rates: self.rates }
     }
 }
 
@@ -117,7 +150,7 @@ impl CandidateResult {
 pub(super) struct Judge {
     /// Mean service time, seconds.
     pub(super) mean: f64,
-    /// Its standard error, relative to it.
+    /// The standard error, relative to it.
     pub(super) relative_error: f64,
 }
 
@@ -147,6 +180,7 @@ impl Judge {
         Ok(CandidateResult {
             discipline: candidate.discipline.to_string(),
             servers: candidate.servers,
+            rates: candidate.rates,
             explains: n > 0.0 && largest_difference < EXPLAINED,
             typical_difference: (squares / f64::max(n, 1.0)).sqrt(),
             largest_difference,

@@ -1,6 +1,7 @@
 //! The features of the responses of a run that are compared with a model.
 
-use super::observations::{BATCHES, Observations, Observed, mean_and_error, quantile};
+use super::in_flight::BATCHES;
+use super::observations::{Observations, Observed, mean_and_error, quantile};
 
 /// The number of other requests in flight when a request is sent, in classes, and their name.
 const MET: [(std::ops::RangeInclusive<u32>, &str); 5] =
@@ -48,7 +49,8 @@ fn mean(times: Vec<f64>) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-/// A figure of the requests that `of` selects, with its error from consecutive batches; `None` if a batch has too few.
+/// A figure of the requests that `of` selects, with its error from consecutive batches; `None` if a batch has too few
+/// requests.
 fn feature(
     run: &Observations,
     name: String,

@@ -1,4 +1,4 @@
-//! What a server is fitted to: runs, and what is assumed about the server.
+//! The input of a fit: runs, and assumptions about the server.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,11 @@ use offered_verify::StabilityState;
 use offered_workload::{Policy, Workload};
 
 use super::features::{Feature, features};
+use super::load_dependence::FittedRates;
 use super::observations::Observations;
 use crate::{Error, VerifiedRun};
 
-/// What may be assumed about the server instead of being fitted.
+/// Assumptions about the server that replace fitting.
 #[derive(Clone, Debug, Default)]
 pub struct FitOptions {
     /// Number of servers; `None`: fitted.
@@ -19,11 +20,12 @@ pub struct FitOptions {
     pub disciplines: Vec<Policy>,
 }
 
-/// A discipline and a number of servers.
+/// A discipline and a number of servers, or the rate of processor sharing by the Universal Scalability Law.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Candidate {
     pub(super) discipline: Policy,
     pub(super) servers: u32,
+    pub(super) rates: Option<FittedRates>,
 }
 
 /// A verified run with its requests in memory.
@@ -47,7 +49,7 @@ impl RunData {
     pub(super) fn of(directory: PathBuf, run: VerifiedRun) -> Result<Self, Error> {
         let VerifiedRun { recording, verdict, run: recorded, .. } = run;
         let name = verdict.source.path.clone();
-        let Some(recorded) = recorded else { return Err(Error::FitNeedsRun { path: directory }) };
+        let Some(recorded) = recorded else { return Err(Error::fit_needs_run(&directory)) };
         let is_overloaded = verdict.stability.as_ref().is_some_and(|of| of.state == StabilityState::Overloaded);
         let record = recorded.record.as_ref();
         if record.is_some_and(|record| record.load.is_some()) {

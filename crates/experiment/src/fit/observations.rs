@@ -12,12 +12,11 @@ use offered_simulate::drive::SimulationObserver;
 use offered_stats::summary::quantile_at;
 use offered_verify::Window;
 
+use super::in_flight::{BATCHES, InFlight};
 use crate::Error;
 
 /// Maximum number of requests of a run that are held, from its start.
 const MAX_REQUESTS: usize = 1_000_000;
-/// Number of batches for standard errors.
-pub(super) const BATCHES: usize = 20;
 
 /// A request that was sent, in nanoseconds since the start of the run.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +56,8 @@ pub(super) struct Observations {
     duration: f64,
     /// Completions in each of [`BATCHES`] parts of the window.
     completions: [u64; BATCHES],
+    /// Times and completions by number of requests in flight.
+    pub(super) numbers: InFlight,
 }
 
 impl Observations {
@@ -91,10 +92,13 @@ impl Observations {
         let duration = end.saturating_sub(window.start) as f64 / 1e9;
         let (mut requests, mut completions) = (Vec::new(), [0; BATCHES]);
         let mut in_flight: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+        let mut numbers = InFlight::new(window.start..end.max(window.start));
         for (i, one) in all.iter().enumerate() {
-            while in_flight.peek().is_some_and(|first| first.0 <= one.sent) {
+            while let Some(Reverse(done)) = in_flight.peek().copied().filter(|first| first.0 <= one.sent) {
+                numbers.add(in_flight.len(), done, true);
                 in_flight.pop();
             }
+            numbers.add(in_flight.len(), one.sent, false);
             let met = in_flight.len() as u32;
             in_flight.push(Reverse(one.done));
             if one.is_ok && (window.start..end).contains(&one.done) {
@@ -108,7 +112,7 @@ impl Observations {
                 requests.push(Observed { label: one.label, time, met, until_next });
             }
         }
-        Self { requests, window: window.start..end, duration, completions }
+        Self { requests, window: window.start..end, duration, completions, numbers }
     }
 
     /// Completed requests per second.

@@ -1,7 +1,7 @@
 //! The Universal Scalability Law: X(N) = gamma N / (1 + alpha (N - 1) + beta N (N - 1)).
 //!
-//! N is the mean number of requests in flight. N / X is linear in 1, N - 1 and N (N - 1), so the coefficients follow from
-//! least squares without negative ones. Source: Gunther 2007, Guerrilla Capacity Planning, chapters 4 to 6.
+//! N is the mean number of requests in flight. N / X is linear in 1, N - 1 and N (N - 1), so least squares without
+//! negative coefficients gives the parameters. Source: Gunther 2007, Guerrilla Capacity Planning, chapters 4 to 6.
 
 use offered_base::{Purpose, Seed};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::observations::Observations;
 
 /// Number of points below which the law is not fitted: it has three coefficients, and one is left out at a time.
-const FEWEST: usize = 5;
+pub(super) const FEWEST: usize = 5;
 /// Number of samples of the bootstrap.
 const SAMPLES: usize = 1000;
 
@@ -21,23 +21,23 @@ pub struct Scalability {
     pub gamma_per_s: f64,
     /// alpha: contention, 0 to 1.
     pub alpha: f64,
-    /// The lower end of its 95 % interval.
+    /// The lower end of the 95 % interval of `alpha`.
     pub alpha_low: f64,
-    /// The upper end.
+    /// The upper end of the 95 % interval of `alpha`.
     pub alpha_high: f64,
     /// beta: coherency delay.
     pub beta: f64,
-    /// The lower end of its 95 % interval.
+    /// The lower end of the 95 % interval of `beta`.
     pub beta_low: f64,
-    /// The upper end.
+    /// The upper end of the 95 % interval of `beta`.
     pub beta_high: f64,
     /// Number in flight with the largest rate; `None` if the rate only rises.
     pub peak_in_flight: Option<f64>,
     /// The largest rate: at the peak, or the limit gamma / alpha; `None` without contention.
     pub peak_per_s: Option<f64>,
-    /// The lower end of its 95 % interval; `None` if some samples have no largest rate.
+    /// The lower end of the 95 % interval of `peak_per_s`; `None` if some samples have no largest rate.
     pub peak_low_per_s: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % interval of `peak_per_s`.
     pub peak_high_per_s: Option<f64>,
     /// The runs, by number in flight.
     pub points: Vec<ScalabilityPoint>,
@@ -45,7 +45,7 @@ pub struct Scalability {
     pub largest_left_out_error: f64,
 }
 
-/// A run, and the law there.
+/// A run, and its rates by the law.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalabilityPoint {
@@ -53,22 +53,27 @@ pub struct ScalabilityPoint {
     pub in_flight: f64,
     /// Completed requests per second.
     pub completed_rate_per_s: f64,
-    /// The rate by the law.
+    /// The rate that the law gives.
     pub fitted_per_s: f64,
-    /// The lower end of its 95 % band.
+    /// The lower end of the 95 % confidence band of `fitted_per_s`.
     pub low_per_s: f64,
-    /// The upper end.
+    /// The upper end of the 95 % confidence band of `fitted_per_s`.
     pub high_per_s: f64,
-    /// The rate by the law fitted to the other runs.
+    /// The rate predicted by the law that was fitted to the other runs.
     pub left_out_per_s: f64,
 }
+
+/// Subsets of the columns of the law: gamma (0), alpha (1) and beta (2).
+pub(super) type Subsets = &'static [&'static [usize]];
+/// With few columns all subsets can be tried; the best one without a negative coefficient is the solution.
+pub(super) const ALL: Subsets = &[&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
 
 /// gamma, alpha and beta.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
     gamma: f64,
-    alpha: f64,
-    beta: f64,
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
 }
 
 impl Law {
@@ -87,17 +92,21 @@ impl Law {
 
     /// Least squares of relative errors over (N, X), without negative coefficients.
     pub(super) fn of(points: &[(f64, f64)]) -> Option<Self> {
+        let points: Vec<(f64, f64, f64)> = points.iter().map(|(n, x)| (*n, *x, 1.0)).collect();
+        Self::weighted(&points, ALL)
+    }
+
+    /// The same over (N, X, weight), with the best of these subsets of columns.
+    pub(super) fn weighted(points: &[(f64, f64, f64)], subsets: Subsets) -> Option<Self> {
         let columns = |n: f64| [1.0, n - 1.0, n * (n - 1.0)];
-        // With few columns all subsets can be tried; the best without a negative coefficient is the solution.
-        let subsets: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
         let mut best: Option<(f64, [f64; 3])> = None;
         for subset in subsets {
             let Some(found) = least_squares(points, subset, columns) else { continue };
             let error: f64 = points
                 .iter()
-                .map(|(n, x)| {
+                .map(|(n, x, weight)| {
                     let fitted: f64 = columns(*n).iter().zip(found).map(|(column, of)| column * of).sum();
-                    (fitted * x / n - 1.0).powi(2)
+                    weight * (fitted * x / n - 1.0).powi(2)
                 })
                 .sum();
             let is_allowed = found[0] > 0.0 && found[1] >= 0.0 && found[2] >= 0.0;
@@ -111,14 +120,16 @@ impl Law {
 }
 
 /// Coefficients of N / X over the columns of `subset`, by the normal equations with relative weights.
-fn least_squares(points: &[(f64, f64)], subset: &[usize], columns: impl Fn(f64) -> [f64; 3]) -> Option<[f64; 3]> {
+fn least_squares(points: &[(f64, f64, f64)], subset: &[usize], columns: impl Fn(f64) -> [f64; 3]) -> Option<[f64; 3]> {
     let k = subset.len();
     let mut rows = vec![vec![0.0; k + 1]; k];
-    for (n, x) in points {
+    for (n, x, weight) in points {
         // The equation of a point, divided by its left side.
-        let weighted: Vec<f64> = subset.iter().map(|column| columns(*n)[*column] * x / n).collect();
-        for (row, own) in rows.iter_mut().zip(&weighted) {
-            row.iter_mut().zip(weighted.iter().chain([&1.0])).for_each(|(sum, other)| *sum += own * other);
+        let relative: Vec<f64> = subset.iter().map(|column| columns(*n)[*column] * x / n).collect();
+        for (row, own) in rows.iter_mut().zip(&relative) {
+            for (sum, other) in row.iter_mut().zip(relative.iter().chain([&1.0])) {
+                *sum += weight * own * other;
+            }
         }
     }
     for i in 0..k {
@@ -138,6 +149,13 @@ fn least_squares(points: &[(f64, f64)], subset: &[usize], columns: impl Fn(f64) 
         found[*column] = rows[i][k] / rows[i][i];
     }
     Some(found)
+}
+
+/// The 95 % interval of a figure from its values in the samples of a bootstrap; `None` without samples.
+pub(super) fn interval(mut values: Vec<f64>) -> Option<(f64, f64)> {
+    values.sort_by(f64::total_cmp);
+    let at = |p: f64| values[((values.len() - 1) as f64 * p) as usize];
+    (!values.is_empty()).then(|| (at(0.025), at(0.975)))
 }
 
 /// The law of some runs, or the reason why there is none.
@@ -175,10 +193,7 @@ pub(super) fn of_points(points: &[(f64, f64, f64)]) -> Result<Scalability, Strin
         })
         .collect();
     let ends = |of: &dyn Fn(&Law) -> Option<f64>| -> Option<(f64, f64)> {
-        let mut values = samples.iter().map(of).collect::<Option<Vec<f64>>>()?;
-        values.sort_by(f64::total_cmp);
-        let at = |p: f64| values[((values.len() - 1) as f64 * p) as usize];
-        (!values.is_empty()).then(|| (at(0.025), at(0.975)))
+        interval(samples.iter().map(of).collect::<Option<Vec<f64>>>()?)
     };
     let none = || "the Universal Scalability Law has no interval".to_owned();
     let alpha = ends(&|law| Some(law.alpha)).ok_or_else(none)?;

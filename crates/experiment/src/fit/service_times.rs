@@ -33,28 +33,29 @@ pub struct FittedService {
     pub source: ServiceSource,
     /// The distribution as a workload file writes it.
     pub distribution: String,
-    /// Its mean.
+    /// The mean of the distribution.
     pub mean_ms: f64,
     /// The lower end of the 95 % interval of the mean.
     pub mean_low_ms: f64,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `mean_ms`.
     pub mean_high_ms: f64,
-    /// Its squared coefficient of variation.
+    /// The squared coefficient of variation.
     pub scv: f64,
-    /// Number of requests that found nothing in flight and were done before the next was sent.
+    /// Number of requests that were sent with no other in flight, and that completed before the next request was sent.
     pub complete: u64,
-    /// Number of those that were not done by then.
+    /// Number of requests that were sent with no other in flight, and that were still in flight when the next request
+    /// was sent.
     pub censored: u64,
     /// Largest distance between the fitted and the measured distribution function, 0 to 1; `None` for another source.
     pub distance: Option<f64>,
-    /// Other distributions that the data do not tell from this one.
+    /// Other distributions that the data do not distinguish from this one.
     pub alternatives: Vec<String>,
 }
 
 offered_base::named! {
     /// Where a service time comes from.
     pub enum ServiceSource {
-        /// Requests that found nothing in flight.
+        /// Requests that were sent with no other request in flight.
         Unloaded = "unloaded",
         /// Processor time per response on an observed machine; the distribution is assumed.
         Demand = "demand",
@@ -108,8 +109,7 @@ pub(super) fn fit(
                 return Err(Error::TooFewUnloaded { request: request.clone(), n: survival.complete() });
             };
             warnings.push(format!(
-                "{request}: only {} requests met no other, so its mean is the processor time of the observed machine and its \
-                 distribution is assumed to be exponential; add a run at a low rate",
+                "{request}: only {} requests were alone at the server, so the mean service time is the processor time of the observed machine, and the distribution is assumed to be exponential; add a run at a low rate",
                 survival.complete()
             ));
             of_demand(request, *demand)?
@@ -118,8 +118,7 @@ pub(super) fn fit(
             && *high * 1e3 < law.mean_low_ms
         {
             warnings.push(format!(
-                "{request}: an unloaded request takes {:.3} ms, and {:.3} ms are processor time of the observed machine; \
-                 the rest (network, other machines) is part of the fitted service time",
+                "{request}: an unloaded request takes {:.3} ms, of which {:.3} ms are processor time of the observed machine; the rest (network, other machines) is part of the fitted service time",
                 law.mean_ms,
                 mean * 1e3
             ));
@@ -242,7 +241,7 @@ fn fits(survival: &Survival) -> Vec<Fit> {
     all
 }
 
-/// A parameter to five digits, which are more than any run determines.
+/// A parameter, rounded to five digits; no run determines more.
 fn significant(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }

@@ -1,8 +1,8 @@
-//! The distribution of service times from requests that found nothing in flight.
+//! The distribution of service times from requests that were sent with no other request in flight.
 //!
 //! Until the next request is sent, nothing slows such a request, under any discipline and on any number of servers. A
-//! request that is still in flight then is censored. The product-limit estimator takes both into account (Kaplan and
-//! Meier 1958); the mean of the uncensored ones alone would be too short.
+//! request that is still in flight when the next is sent is censored. The product-limit estimator takes both into
+//! account (Kaplan and Meier 1958); the mean of the uncensored ones alone would be too short.
 
 use super::observations::Observations;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use offered_base::{Purpose, Seed};
 use offered_distributions::Distribution;
-use offered_simulate::Stop;
+use offered_simulate::{Stop, simulate};
 use offered_store::ReadOptions;
 use offered_workload::Workload;
 use tempfile::TempDir;
@@ -89,6 +89,64 @@ fn classes_with_priority() {
     );
     let best = &found.candidates[0];
     assert_eq!((best.discipline.as_str(), best.explains), ("priority", true), "{:#?}", found.candidates);
+}
+
+#[test]
+fn a_server_whose_requests_contend_has_load_dependent_rates() {
+    let server = "server = { discipline = \"ps\", service = { erlang = { mean = \"10ms\", stages = 2 } }, rates = { contention = 0.3 } }";
+    let folder = tempfile::tempdir().unwrap();
+    let runs: Vec<PathBuf> = [(11, 20), (12, 120), (13, 250)]
+        .map(|(seed, rate)| run(&folder, &rate.to_string(), &open(seed, rate, 400, server)))
+        .into();
+    let found = fitted(&runs).unwrap();
+    let best = &found.candidates[0];
+    let rates = best.rates.unwrap();
+    assert!(best.explains && best.discipline == "ps", "{:#?}", found.candidates);
+    // Without coherency in the server there is none in the workload, which therefore has a steady state.
+    assert!(rates.contention_low < 0.3 && 0.3 < rates.contention_high && rates.coherency == 0.0, "{rates:?}");
+    assert_eq!((found.conclusion, found.warnings.len()), (Conclusion::Determined, 0), "{:?}", found.warnings);
+    let capacity = &found.saturation[0];
+    assert!(capacity.low_per_s.unwrap() < 333.0 && capacity.high_per_s.unwrap() > 333.0, "{capacity:?}");
+    let workload = Workload::parse(&found.workload.unwrap(), "f.toml", &|_| Err(String::new())).unwrap();
+    let written = workload.server().unwrap().rates().unwrap().at(2);
+    assert!((written - 2.0 / (1.0 + rates.contention)).abs() < 1e-9, "{written}");
+    assert!(simulate(&workload, Stop::Jobs(10_000), None).is_ok());
+}
+
+/// The rate has its peak with 21 requests in flight. Users of a closed system take the server beyond it, those of an open one do not.
+#[test]
+fn a_rate_that_falls_is_found_and_written_with_a_limit_for_open_arrivals() {
+    let server = "server = { discipline = \"ps\", service = { exponential = \"10ms\" }, rates = { contention = 0.1, coherency = 0.002 } }";
+    let text = |seed: u64, arrivals: &str| {
+        format!("seed = {seed}\nduration = \"100s\"\nskip_first = \"5s\"\n{arrivals}\n{server}\n")
+    };
+    let closed = |users: u32| format!("arrivals.closed = {{ users = {users}, think.exponential = \"60ms\" }}");
+    let folder = tempfile::tempdir().unwrap();
+    // With open arrivals such a server needs a limit, which the run does not reach.
+    let run = |seed: u64, arrivals: &str| {
+        let text = text(seed, arrivals);
+        let text = if arrivals.contains("open") { text.replace("\"ps\"", "\"ps:64\"") } else { text };
+        run(&folder, &seed.to_string(), &text)
+    };
+    let [low, one, many, most] = [(21, 2), (22, 12), (23, 40), (24, 80)].map(|(seed, users)| run(seed, &closed(users)));
+    let found = fitted(&[low, one.clone(), many.clone(), most.clone()]).unwrap();
+    let rates = found.candidates[0].rates.unwrap();
+    assert!(found.candidates[0].explains && found.warnings.is_empty(), "{:#?}", found.candidates);
+    assert!(rates.contention_low < 0.1 && 0.1 < rates.contention_high, "{rates:?}");
+    assert!(
+        rates.coherency_low < 0.002 && 0.002 < rates.coherency_high && rates.peak().unwrap().abs_diff(21) < 3,
+        "{rates:?}"
+    );
+    assert!(found.workload.unwrap().contains("discipline = \"ps\"\n"));
+    let found = fitted(&[run(25, "arrivals.open.rate = \"30/s\""), one, many, most]).unwrap();
+    assert!(
+        found.warnings.iter().any(|warning| warning.contains("the largest number measured")),
+        "{:?}",
+        found.warnings
+    );
+    let workload = Workload::parse(&found.workload.unwrap(), "f.toml", &|_| Err(String::new())).unwrap();
+    assert!(workload.server().unwrap().discipline().to_string().starts_with("ps:"));
+    assert!(simulate(&workload, Stop::Jobs(10_000), None).is_ok());
 }
 
 #[test]

@@ -26,6 +26,11 @@ pub(super) fn with_server(
     server.insert("discipline", Item::Value(candidate.discipline.to_string().into()));
     let first = service.first().ok_or_else(|| InvalidValue::new("the workload has no requests"))?;
     server.insert("service", Item::Value(value(first)));
+    if let Some(rates) = candidate.rates {
+        let coefficients = [("contention", rates.contention), ("coherency", rates.coherency)];
+        let coefficients = coefficients.into_iter().filter(|(_, value)| *value > 0.0);
+        server.insert("rates", Item::Value(Value::InlineTable(coefficients.collect())));
+    }
     document.insert("server", Item::Table(server));
     let requests = document.get_mut("request").and_then(Item::as_array_of_tables_mut);
     let alike = service.iter().all(|other| other == first);
@@ -39,7 +44,7 @@ pub(super) fn with_server(
         None if alike => {}
         _ => {
             return Err(InvalidValue::new(
-                "the requests of this workload have different service times, but no [[request]] of their own to hold them",
+                "the requests of this workload have different service times; give each its own [[request]]",
             )
             .into());
         }
@@ -60,7 +65,7 @@ mod tests {
     fn a_server_replaces_a_network_with_its_regions() {
         let text = "duration = \"1s\"\n[[station]]\nname = \"app\"\nservice = { exponential = \"5ms\" }\n\
                     [[region]]\nname = \"pool\"\nstations = [\"app\"]\ncapacity = 2\n";
-        let candidate = Candidate { discipline: Policy::Fcfs, servers: 2 };
+        let candidate = Candidate { discipline: Policy::Fcfs, servers: 2, rates: None };
         let service = [Distribution::constant(0.01).unwrap()];
         let text = with_server(text, &candidate, &["/".to_owned()], &service).unwrap();
         assert!(text.contains("[server]\nservers = 2") && !text.contains("app"), "{text}");

@@ -70,7 +70,7 @@ pub(super) fn responses(systems: &[Workload]) -> Vec<Result<Responses, InvalidVa
     found
 }
 
-/// Mean and 95th percentile, where a formula gives them.
+/// Mean and 95th percentile by formula; `None` if there is no formula.
 fn exact(system: &Workload) -> [Option<f64>; 2] {
     let known = analyse(system, None).ok().and_then(|analysis| analysis.steady_state);
     [known.as_ref().map(|known| known.response), known.and_then(|known| Some(known.percentiles?.p95))]
@@ -168,7 +168,7 @@ impl Responses {
         let widest = Figure::ALL.map(|figure| self.ratio(own, figure).relative()).into_iter().fold(0.0, f64::max);
         if widest > PRECISION {
             frequent.push(format!(
-                "its ratio to partly-open is known only to {:.0} % after {} trials of {JOBS} responses",
+                "the ratio to partly-open is known only to {:.0} % after {} trials of {JOBS} responses",
                 100.0 * widest,
                 self.trials.len()
             ));

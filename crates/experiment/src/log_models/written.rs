@@ -24,8 +24,9 @@ const MAX_REQUESTS: u64 = 5_000_000;
 const CUT_OFF_RUNS: usize = 16;
 
 impl SiteModels {
-    /// The workload that behaves like the site: the compared system of this model at the modelled server, with the log's requests and, of
-    /// an open or partly-open system, its rate over time. The seed is one with which a dry run has the log's rate.
+    /// The workload that behaves like the site: the compared system at the modelled server, with the requests of the
+    /// log. An open or partly-open system also has the log's rate over time. With the seed of the workload, a dry run
+    /// has the log's rate.
     ///
     /// # Errors
     /// The log does not give a valid workload.
@@ -66,7 +67,8 @@ impl SiteModels {
     }
 }
 
-/// Number of requests of dry runs with these response times and the seeds 1, 2, ..., as many at a time as there are processors.
+/// Numbers of requests of dry runs with these response times and the seeds 1, 2, and so on. As many dry runs as
+/// processors run at a time.
 fn dry_runs(
     workload: &Workload,
     response: &Distribution,

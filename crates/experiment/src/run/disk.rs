@@ -1,4 +1,4 @@
-//! Waiting for the disk of a run directory, without keeping the result from the user.
+//! Waiting for the disk of a run directory; the result is shown before that.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -82,7 +82,7 @@ impl PendingDisk {
     /// Waits until the run directory is complete, or until `abort` is set. `report` gets a message at the start and every ten seconds.
     ///
     /// # Errors
-    /// The disk refused, or it did not finish before `abort`.
+    /// The file cannot be written, or the disk did not finish before `abort`.
     pub fn finish(self, abort: &AtomicBool, report: &mut dyn FnMut(&str)) -> Result<(), Error> {
         let path = self.directory.display();
         let mut next = Nanos::ZERO;

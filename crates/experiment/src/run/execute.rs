@@ -69,7 +69,7 @@ impl RunContext<'_> {
         self.generator.watch()()
     }
 
-    /// Sends all requests while `scraper` scrapes, and returns the statistics and the collected events.
+    /// Sends all requests while `scraper` scrapes. Returns the statistics and the collected events.
     fn send_all(
         &self,
         start: Option<Clock>,
@@ -393,7 +393,7 @@ fn scheduling(workload: &Workload, granted: &GrantedPriority) -> Scheduling {
     }
 }
 
-/// The evidence about the generator that its events do not show.
+/// Facts about the generator that the events do not contain.
 fn evidence(stats: &RunStats, calibrated: Option<CalibratedRate>) -> Evidence {
     Evidence {
         busy: stats.threads.iter().map(ThreadStats::busy_share).collect(),
@@ -415,8 +415,9 @@ struct InterimSummary {
     failed: u64,
 }
 
-/// Completes the run directory and reads the recording from it, with the reason why it is incomplete, if it is. If the disk does not respond,
-/// the last events come from memory while it is writing them. Without a directory the recording is in memory.
+/// Completes the run directory and reads the recording from it. Also returns the reason if the recording is incomplete.
+/// If the disk does not respond, the last events come from memory while it is writing them. Without a directory the
+/// recording is in memory.
 fn read_back(
     workload: &Workload,
     events: Spool,
@@ -477,7 +478,7 @@ impl RunDirectory {
         let writer = creation.wait(|time| {
             if time >= PATIENCE && !is_shown {
                 is_shown = true;
-                let waits = format!("the disk has not created {} in 2 s; Ctrl-C gives up", path.display());
+                let waits = format!("the disk has not created {} in 2 s; press Ctrl-C to give up", path.display());
                 for view in views.iter_mut() {
                     view.show_wait(&waits);
                 }

@@ -24,8 +24,8 @@ const STOP_CHECK: Nanos = Nanos::from_millis(100);
 
 impl PreparedRun<'_> {
     /// Waits for the other workers at the rendezvous `shared`, and starts when they do; see [`offered_rendezvous::join`]. Other workers can
-    /// query the clock of worker 1 at `clock_address`. The worker records into `shared`, whatever the directory of the plan, and writes a
-    /// heartbeat every two seconds. The copy of the workload there is redacted.
+    /// query the clock of worker 1 at `clock_address`. The worker records into `shared`, not into the directory of the
+    /// plan, and writes a heartbeat every two seconds. The copy of the workload there is redacted.
     ///
     /// If another worker had this share and its heartbeat stopped, this worker takes over from now on. If another worker with this share is
     /// only ready, two workers have the same number: an error, unless a cluster engine assigns the numbers (`numbered_by_engine`) and

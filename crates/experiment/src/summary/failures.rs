@@ -29,15 +29,32 @@ pub struct Failure {
 impl Failure {
     /// What happened, without the request: `status 503`, `refused: Connection refused`. The reason may be text from outside.
     pub fn text(&self) -> String {
+        let reason = self.reason.as_deref();
         let what = match (Outcome::from_name(&self.outcome), self.status) {
             (Some(Outcome::HttpError), Some(status)) => format!("status {status}"),
+            // The worker may have sent them, and have recorded them elsewhere.
+            (Some(Outcome::Unsent), _) if reason.is_some() && self.unsent_reason().is_none() => {
+                return "not in this recording".to_owned();
+            }
+            (Some(Outcome::Refused), _) if reason.is_none() => "connection refused".to_owned(),
             (Some(Outcome::Unsent | Outcome::NoValue), _) => "not sent".to_owned(),
             (Some(Outcome::BreakerOpen), _) => "not sent: circuit breaker open".to_owned(),
             (Some(Outcome::Cut), _) => "cut off by the end of the run".to_owned(),
             (_, Some(status)) => format!("{} (status {status})", self.outcome.replace('_', " ")),
             (_, None) => self.outcome.replace('_', " "),
         };
-        self.reason.as_ref().map_or_else(|| what.clone(), |reason| format!("{what}: {reason}"))
+        reason.map_or_else(|| what.clone(), |reason| format!("{what}: {reason}"))
+    }
+
+    /// Why these requests were not sent; `None` if they were, and for those of a lost worker, which may have sent them.
+    pub fn unsent_reason(&self) -> Option<&str> {
+        let reason = self.reason.as_deref().filter(|_| self.is_unsent())?;
+        (reason != Reason::WorkerLost.text()).then_some(reason)
+    }
+
+    /// Whether these requests were not sent, and therefore give no information about the server.
+    pub fn is_unsent(&self) -> bool {
+        Outcome::from_name(&self.outcome) == Some(Outcome::Unsent)
     }
 }
 

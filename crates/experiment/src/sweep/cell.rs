@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use offered_base::{Nanos, Share};
 use offered_io::{Clock, unix_now};
-use offered_simulate::Error as Unmeasurable;
-use offered_simulate::load::unstable_load;
+use offered_simulate::{Error as Unmeasurable, interval_requirements};
 use offered_stats::steady_state::Estimate;
 use offered_store::{HEARTBEAT_TIMEOUT, Heartbeat, ReadOptions, RunKind, RunRecord, read};
 use offered_verify::{Criteria, Measurements as Run, verify};
@@ -27,11 +26,11 @@ const POLL_INTERVAL: Nanos = Nanos::from_millis(500);
 /// A cell, finished or not.
 pub(super) struct Cell {
     pub(super) point: Point,
-    /// Its directory: of the finished run, or of the next attempt.
+    /// The directory: of the finished run, or of the next attempt.
     pub(super) path: PathBuf,
     /// The directory name of the first attempt.
     first: String,
-    /// Its position in the order of execution, from 0.
+    /// The position of the cell in the order of execution, from 0.
     pub(super) position: usize,
     /// Why its simulation has nothing to measure; `None` if it is recorded or not finished.
     pub(super) unmeasurable: Option<Unmeasurable>,
@@ -41,11 +40,11 @@ pub(super) struct Cell {
 pub struct MeasuredCell {
     /// The point of the grid.
     pub point: Point,
-    /// Its directory, relative to that of the sweep.
+    /// The directory of the cell, relative to the directory of the sweep.
     pub directory: String,
-    /// Its position in the order of execution, from 0.
+    /// The position of the cell in the order of execution, from 0.
     pub position: usize,
-    /// Its figures.
+    /// The figures of the cell.
     pub figures: Figures,
     /// The metrics of the objective, in its order; empty without an objective, and if no request completed.
     pub objective: Vec<Option<Estimate>>,
@@ -64,7 +63,7 @@ impl Cell {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Its existing attempts, finished or not, with their numbers from 1. In a directory there is at most one. In an object store an unfinished
+    /// The existing attempts, finished or not, with their numbers from 1. In a directory there is at most one. In an object store an unfinished
     /// attempt stays, because its worker may come back and continue to write: the next attempt is `rate=50@2`.
     pub(super) fn attempts(&self) -> Vec<(u32, PathBuf)> {
         let listed = self.path.parent().and_then(|cells| fs::read_dir(cells).ok()).into_iter().flatten().flatten();
@@ -90,13 +89,17 @@ impl Cell {
     /// Marks a simulation whose queue would grow without end.
     ///
     /// # Errors
-    /// The workload cannot be simulated.
+    /// The workload cannot be simulated, or has no steady state at any load.
     pub(super) fn mark_unstable(&mut self) -> Result<(), Error> {
-        let load = unstable_load(&self.point.workload).map_err(|wrong| Error::at(self.point.name())(wrong.into()))?;
-        if let Some(load) = load {
-            self.unmeasurable = Some(Unmeasurable::Unstable { load });
+        if let Some(error) = self.point.instability()? {
+            self.unmeasurable = Some(error);
         }
         Ok(())
+    }
+
+    /// The name of the file, in the directory of the sweep, that says that no request completes in this simulation.
+    pub(super) fn empty_mark(&self) -> String {
+        format!("{CELLS}/{}{ATTEMPT_SEPARATOR}empty", self.first)
     }
 
     /// Whether one of its attempts is finished, and selects it; or whether it has nothing to record.
@@ -200,22 +203,23 @@ impl Cell {
         fs::remove_dir(&self.path).is_ok()
     }
 
-    /// Reads and verifies its recording, whether executed now or earlier.
-    pub(super) fn measured(self, objective: Option<&Objective>) -> Result<MeasuredCell, Error> {
+    /// Reads and verifies its recording, whether executed now or earlier. Of a simulation, load and sizes are known.
+    pub(super) fn measured(self, objective: Option<&Objective>, simulated: bool) -> Result<MeasuredCell, Error> {
         let asked = objective.map_or(&[][..], Objective::thresholds);
         let directory = format!("{CELLS}/{}", self.name());
         if let Some(reason) = self.unmeasurable {
             let figures = Figures::unmeasured(&self.point.workload, reason.to_string());
             // A queue that grows without end meets no objective; without a response, nothing is known.
-            let is_unstable = matches!(reason, Unmeasurable::Unstable { .. });
-            let objective = if is_unstable { vec![None; asked.len()] } else { Vec::new() };
+            let objective = if reason.is_unstable() { vec![None; asked.len()] } else { Vec::new() };
             return Ok(MeasuredCell { directory, position: self.position, figures, objective, point: self.point });
         }
         let recording = read(&self.path, &ReadOptions::default())?;
         let workload = &self.point.workload;
         let verdict =
             verify(&recording, &Criteria { path: self.point.name(), ..Criteria::from_workload(workload, 1.0) })?;
+        let requirements = simulated.then(|| interval_requirements(workload)).flatten().unwrap_or_default();
         let run = Run::new(&recording, &verdict.gaps, &verdict.window, workload.counted());
+        let run = run.with_requirements(requirements);
         let figures = Figures::of(&run, &recording, workload, &verdict)?;
         let objective = asked.iter().map(|threshold| run.estimate(&threshold.metric)).collect::<Result<_, _>>()?;
         Ok(MeasuredCell { directory, position: self.position, figures, objective, point: self.point })

@@ -8,9 +8,10 @@ use crate::{Error, Field, VariedField};
 
 /// The largest value of `field` at which the objective is met, with all other fields `fixed`.
 ///
-/// Between two neighbouring cells the metric is interpolated linearly. The interval extends from the largest value that meets the objective
-/// to the smallest that fails it, by the whole 95 % intervals of their cells: where the metric rises with the field, it contains the limit
-/// at least as often as those of the cells. `None`: outside the values that were tried; `note` gives the reason.
+/// Between two neighbouring cells the metric is interpolated linearly. The interval extends from the largest value
+/// whose whole 95 % interval meets the objective to the smallest value whose whole 95 % interval fails it. If the
+/// metric rises with the field, this interval contains the limit at least as often as the intervals of the cells
+/// contain their values. `None`: the limit is outside the values of the sweep; `note` gives the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectiveLimit {
     /// The other fields and their values.
@@ -105,7 +106,8 @@ pub(super) fn objective_limits(
     groups.into_iter().map(answer).collect()
 }
 
-/// By how much the worst metric of the objective exceeds its bound, in units of that bound; infinite for a missing metric.
+/// The excess of the worst metric of the objective over its bound, in units of that bound; infinite for a missing
+/// metric.
 fn excess(objective: &Objective, figures: &[Option<Estimate>], end: fn(&dyn Fn(f64) -> f64, Estimate) -> f64) -> f64 {
     let one = |(threshold, figure): (&offered_workload::Threshold, &Option<Estimate>)| {
         let bound = &threshold.bound;
@@ -119,7 +121,7 @@ fn excess(objective: &Objective, figures: &[Option<Estimate>], end: fn(&dyn Fn(f
 /// Where a curve first exceeds zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Crossing {
-    /// There are no points.
+    /// The metric has no points.
     Nowhere,
     /// Before the first point.
     Below,
@@ -143,7 +145,8 @@ fn crossing(x: &[f64], excess: &[f64]) -> Crossing {
     }
 }
 
-/// The largest of the ascending values at which even the worst excess is not above zero, and the smallest at which even the best one is.
+/// Of the ascending values: the largest one at which even the upper end of the excess is at most zero, and the smallest
+/// one at which even the lower end is above zero.
 fn bracket(x: &[f64], worst: &[f64], best: &[f64]) -> (Option<f64>, Option<f64>) {
     let fails = best.iter().position(|excess| *excess > 0.0);
     let before = &worst[..fails.unwrap_or(worst.len())];

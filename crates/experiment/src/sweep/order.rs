@@ -1,4 +1,4 @@
-//! The order in which cells are visited: one that does not confound time with load.
+//! The order in which cells are visited. It does not confound time with load.
 
 use offered_base::{Purpose, Seed};
 

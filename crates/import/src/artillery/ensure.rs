@@ -5,6 +5,7 @@ use offered_workload::Threshold;
 
 use super::config::{Config, as_list};
 use super::values::Values;
+use crate::boolean;
 use crate::data::Data;
 
 /// Reads the thresholds of a script.
@@ -27,7 +28,7 @@ pub(super) fn thresholds(config: Config, values: &mut Values) -> Vec<Threshold> 
     let mut has_times = false;
     for (expression, strict) in expressions {
         let parts: Vec<&str> = expression.split(" and ").collect();
-        let read: Option<Vec<Threshold>> = parts.iter().map(|part| threshold(part.trim())).collect();
+        let read: Option<Vec<Limit>> = parts.iter().map(|part| limit(part.trim())).collect();
         match read.filter(|_| strict) {
             Some(read) => {
                 has_times |= expression.contains("http.response_time");
@@ -35,36 +36,50 @@ pub(super) fn thresholds(config: Config, values: &mut Values) -> Vec<Threshold> 
             }
             None if strict => values.note(
                 "ensure",
-                format!("`{expression}` is no limit of a metric that is translated; write it under [thresholds]"),
+                format!("`{expression}` does not limit a metric that can be translated; write a threshold under [thresholds]"),
             ),
-            None => values.note("ensure", format!("`{expression}` is optional, and so left out")),
+            None => values.note("ensure", format!("`{expression}` is optional; left out")),
         }
     }
     if let Some(most) = checks.get("maxErrorRate").number() {
-        let least = format!(">= {}%", written_number((100.0 - most).max(0.0)));
-        all.extend(Threshold::new("visits.success", &least).ok());
+        all.push(Limit { name: "visits.success".to_owned(), sign: ">=", number: (100.0 - most).max(0.0), unit: "%" });
     }
     if has_times {
-        values.note("ensure", "response times end with the first byte, and begin when the request is sent; here they end with the last byte, and begin at the scheduled time".to_owned());
+        values.note("ensure", "Artillery measures response times from sending to the first byte; here they last from the scheduled time to the last byte".to_owned());
     }
-    let mut kept: Vec<Threshold> = Vec::new();
-    for threshold in all {
-        if !kept.contains(&threshold) {
-            kept.push(threshold);
-        }
-    }
-    kept
+    strictest(all)
 }
 
-/// The threshold for a comparison such as `http.response_time.p95 < 250`.
-fn threshold(text: &str) -> Option<Threshold> {
-    let sign = ["<=", ">=", "<", ">"].into_iter().find(|sign| text.contains(sign))?;
-    let (metric, limit) = text.split_once(sign)?;
-    let limit: f64 = limit.trim().parse().ok()?;
-    let metric = metric.trim();
+/// A limit of a metric.
+struct Limit {
+    name: String,
+    /// `<`, `<=`, `>` or `>=`.
+    sign: &'static str,
+    number: f64,
+    unit: &'static str,
+}
+
+/// The thresholds. If a metric has several limits in one direction, the strictest applies.
+fn strictest(limits: Vec<Limit>) -> Vec<Threshold> {
+    let is_upper = |limit: &Limit| limit.sign.starts_with('<');
+    let mut kept: Vec<Limit> = Vec::new();
+    for limit in limits {
+        match kept.iter_mut().find(|other| other.name == limit.name && is_upper(other) == is_upper(&limit)) {
+            Some(other) if (limit.number < other.number) == is_upper(&limit) => *other = limit,
+            Some(_) => {}
+            None => kept.push(limit),
+        }
+    }
+    let bound = |limit: &Limit| format!("{} {}{}", limit.sign, written_number(limit.number), limit.unit);
+    kept.iter().filter_map(|limit| Threshold::new(&limit.name, &bound(limit)).ok()).collect()
+}
+
+/// The limit in a comparison such as `http.response_time.p95 < 250`.
+fn limit(text: &str) -> Option<Limit> {
+    let (metric, sign, number) = boolean::limit(text)?;
     let of_time = [("http.response_time.", "response."), ("vusers.session_length.", "visit.duration.")];
     let time = of_time.iter().find_map(|(theirs, ours)| Some((ours, metric.strip_prefix(theirs)?)));
-    let (name, bound) = match time {
+    let (name, unit) = match time {
         Some((ours, statistic)) => {
             let statistic = match statistic {
                 "median" => "p50",
@@ -72,12 +87,10 @@ fn threshold(text: &str) -> Option<Threshold> {
                 statistic @ ("p50" | "p75" | "p90" | "p95" | "p99" | "mean" | "max") => statistic,
                 _ => return None,
             };
-            (format!("{ours}{statistic}"), format!("{sign} {}ms", written_number(limit)))
+            (format!("{ours}{statistic}"), "ms")
         }
-        None if metric == "http.request_rate" => {
-            ("throughput.rate".to_owned(), format!("{sign} {}/s", written_number(limit)))
-        }
+        None if metric == "http.request_rate" => ("throughput.rate".to_owned(), "/s"),
         None => return None,
     };
-    Threshold::new(&name, &bound).ok()
+    Some(Limit { name, sign, number, unit })
 }

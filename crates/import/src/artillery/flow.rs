@@ -7,7 +7,7 @@ use super::config::Config;
 use super::values::Values;
 use super::{condition, phases, response};
 use crate::action::{Action, Decided};
-use crate::address::{Server, encode_path, form_encode};
+use crate::address::{Server, add_parameter, encode_path, header_left_out};
 use crate::body;
 use crate::chain::MAX_STEPS;
 use crate::data::Data;
@@ -62,14 +62,14 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
         Action::Sequence(self.steps(scenario.get("flow").list(), &element, 0))
     }
 
-    /// Notes the functions that run at this place.
+    /// Writes a note for each function that runs at this place.
     fn hooks(&mut self, source: &Data, hook: &str, element: &str) {
         let hooks: Vec<String> = super::config::as_list(source.get(hook)).into_iter().map(Data::plain).collect();
         if !hooks.is_empty() {
             let processor = self.config.get("processor").plain();
             let file = if processor.is_empty() { String::new() } else { format!(" of {processor}") };
             let message = format!(
-                "{hook} runs the function {}{file}, which is a program; write what it sets as [variables], `extract` or `check`",
+                "{hook} runs the function {}{file}, which is a program; replace it by [variables], `extract` or `check`",
                 hooks.join(", ")
             );
             self.note(element, message);
@@ -96,7 +96,7 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             return Some(self.looped(step, element, depth));
         }
         if step.get("parallel").is() {
-            self.note(element, "sends some requests in parallel; here one after another".to_owned());
+            self.note(element, "sends some requests in parallel; here they are sent one after another".to_owned());
             return Some(Action::Sequence(self.steps(step.get("parallel").list(), element, depth + 1)));
         }
         if step.get("think").is() {
@@ -121,7 +121,7 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
     /// A think time, with a jitter of its own or of the defaults (`createThink`, `jitter.ts`).
     fn think(&mut self, step: &Data, element: &str) -> Option<Action> {
         let Some(seconds) = phases::time(step.get("think"), self.values) else {
-            self.note(element, format!("thinks for `{}`, which is no known time; left out", step.get("think").plain()));
+            self.note(element, format!("thinks for `{}`, which is not a time; left out", step.get("think").plain()));
             return None;
         };
         let own = step.get("jitter");
@@ -140,17 +140,21 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             _ => Delay::constant(seconds),
         };
         if around > seconds {
-            self.note(element, "has a jitter that is longer than its think time; here it is as long".to_owned());
+            self.note(
+                element,
+                "has a jitter that is longer than its think time; here the jitter is as long as the think time"
+                    .to_owned(),
+            );
         }
         Some(Action::Pause(wait))
     }
 
-    /// A loop with a count, over a list, or while a function says so (`createLoopWithCount`).
+    /// A loop with a count, over a list, or while a function returns true (`createLoopWithCount`).
     fn looped(&mut self, step: &Data, element: &str, depth: usize) -> Action {
         let inside = step.get("loop").list();
         if step.get("whileTrue").is() {
             self.hooks(step, "whileTrue", element);
-            self.note(element, "loops while a function returns true; here once".to_owned());
+            self.note(element, "loops while a function returns true; here the loop runs once".to_owned());
             return Action::Sequence(self.steps(inside, element, depth + 1));
         }
         let index = step.get("loopValue");
@@ -162,7 +166,13 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             Data::List(all) => (0, all.len() as i64),
             Data::Null => self.count(step.get("count"), element),
             other => {
-                self.note(element, format!("loops over `{}`, whose length only a run knows; here once", other.plain()));
+                self.note(
+                    element,
+                    format!(
+                        "loops over `{}`, whose length is only known at run time; here the loop runs once",
+                        other.plain()
+                    ),
+                );
                 (0, 1)
             }
         };
@@ -192,11 +202,18 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
         Action::Sequence(all)
     }
 
-    /// The first number of a loop, and the one behind the last (`parseLoopCount`); without an end, of one pass.
+    /// The range of a loop (`parseLoopCount`): its first number, and the number after its last. A loop without an end
+    /// gets one pass.
     fn count(&mut self, count: &Data, element: &str) -> (i64, i64) {
         let text = count.plain();
         let Some(text) = self.values.literal(&text) else {
-            self.note(element, format!("loops `{}` times, which only a run knows; here once", count.plain()));
+            self.note(
+                element,
+                format!(
+                    "loops `{}` times, a number that is only known at run time; here the loop runs once",
+                    count.plain()
+                ),
+            );
             return (0, 1);
         };
         let range = text.split_once('-').filter(|(from, _)| !from.is_empty());
@@ -208,7 +225,10 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
                 (0, 1)
             }
             Some((from, to)) if to - from > MAX_STEPS as i64 => {
-                self.note(element, format!("loops {} times; here {MAX_STEPS} times, the maximum", to - from));
+                self.note(
+                    element,
+                    format!("loops {} times; here the loop runs {MAX_STEPS} times, the maximum", to - from),
+                );
                 (from, from + MAX_STEPS as i64)
             }
             Some(range) => range,
@@ -230,6 +250,7 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             self.note(&element, "is not an HTTP URL; left out".to_owned());
             return None;
         };
+        path = path.split_once('#').map_or(path, |(before, _)| before);
         let query: Vec<(String, Text)> = source
             .get("qs")
             .entries()
@@ -240,12 +261,9 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             // They replace those of the URL.
             path = path.split_once('?').map_or(path, |(before, _)| before);
         }
-        for (number, (name, value)) in query.into_iter().enumerate() {
-            path.push_str(if number == 0 { "?" } else { "&" });
-            path.push_str(&format!("{}=", form_encode(&name)));
-            path.push(&value.map_literals(form_encode));
+        for (name, value) in &query {
+            add_parameter(&mut path, name, value);
         }
-        let path = path.split_once('#').map_or(path, |(before, _)| before);
         let mut request = Request::new(method, encode_path(&path));
         let name = self.values.resolve(&source.get("name").plain(), &element).to_display();
         request.name = if name.is_empty() { default_name(&request) } else { name };
@@ -255,17 +273,16 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             let login = format!("{}:{}", user.plain(), source.at(&["auth", "pass"]).plain());
             request.auth = Some(Auth::Basic(self.values.resolve(&login, &element).template()));
         }
-        response::read(source, &mut request, &element, self.values);
+        let is_strict = *self.config.default("strictCapture") != Data::Bool(false);
+        response::read(source, &mut request, &element, self.values, is_strict);
         for hook in ["beforeRequest", "afterResponse"] {
             self.hooks(source, hook, &element);
         }
-        if *source.get("followRedirect") == Data::Bool(false) {
-            self.note(&element, "does not follow redirects; here all requests do".to_owned());
-        }
+        request.redirects = (*source.get("followRedirect") == Data::Bool(false)).then_some(0);
         let condition = source.get("ifTrue").plain();
         let decided = if condition.is_empty() { None } else { condition::read(&condition, self.values) };
         if decided.is_none() && !condition.is_empty() {
-            self.note(&element, format!("is sent only if `{condition}` is true, which is no comparison of captured values with constants; here always"));
+            self.note(&element, format!("is sent only if `{condition}` is true, which is not a comparison of captured values with constants; here it is always sent"));
         }
         self.requests.push(PlannedRequest { line: 0, element, server, request });
         let mut action = Action::Request(self.requests.len() - 1, Delay::default());
@@ -304,11 +321,11 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
         for (name, value) in source.get("headers").entries() {
             let value = self.values.resolve(&value.plain(), element);
             if !request.add_header(name, value) {
-                self.note(
-                    element,
-                    format!("the header `{name}` is set by the generator itself or is not valid; left out"),
-                );
+                self.note(element, header_left_out(name));
             }
+        }
+        if source.get("cookie").is() {
+            self.note(element, "if a response or `http.defaults` sets a cookie, later requests of the session send the cookie of this request too; here only this request sends it".to_owned());
         }
         for defaults in [self.config.default("cookie"), source.get("cookie")] {
             for (name, value) in defaults.entries() {
@@ -321,9 +338,7 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
 
     fn body(&mut self, source: &Data, headers: &mut Vec<(String, Text)>, element: &str) -> Body {
         if source.get("json").is() {
-            if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-                headers.push(("Content-Type".to_owned(), Text::from("application/json")));
-            }
+            body::set_default_type(headers, "application/json");
             let mut text = Text::default();
             self.json(source.get("json"), &mut text, element);
             // Values are escaped as JSON.
@@ -373,7 +388,9 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
             }
             Data::Map(entries) => {
                 json.push_str("{");
-                for (number, (name, value)) in entries.iter().enumerate() {
+                // A name with a value is removed and added again (`templateObjectOrArray`).
+                let (changed, plain): (Vec<_>, Vec<_>) = entries.iter().partition(|(name, _)| name.contains("{{"));
+                for (number, (name, value)) in plain.into_iter().chain(changed).enumerate() {
                     json.push_str(if number == 0 { "" } else { "," });
                     let name = Data::Text(self.values.resolve(name, element).to_display());
                     json.push_str(&format!("{}:", name.json()));
@@ -392,7 +409,7 @@ impl<'v, 'd, 'o> FlowReader<'v, 'd, 'o> {
                         if alone && !text.contains('(') {
                             self.note(
                                 element,
-                                format!("`{text}` in its JSON keeps its type, such as a number; here it is a text"),
+                                format!("in Artillery `{text}` keeps its type in the JSON, such as a number; here it is a text"),
                             );
                         }
                         json.push_str("\"");

@@ -37,7 +37,8 @@ pub(super) fn load(config: Config, values: &mut Values) -> Load {
         let mut seconds = |key: &str| time(phase.get(key), values);
         let (pause, over) = (seconds("pause"), seconds("duration"));
         if let Some(most) = most {
-            values.note(&element, format!("drops sessions above {most} at a time; here none is dropped"));
+            values
+                .note(&element, format!("drops new sessions while {most} are in progress; here no session is dropped"));
         }
         let over = over.unwrap_or(1.0);
         pieces.push(match (pause, count, rate, ramp) {
@@ -55,7 +56,7 @@ pub(super) fn load(config: Config, values: &mut Values) -> Load {
     if ramps {
         values.note(
             "config",
-            "a ramp sends whole numbers of sessions in each second, so slightly fewer; here the rate changes linearly"
+            "a ramp of Artillery starts a whole number of sessions in each second, and so slightly fewer; here the rate changes linearly"
                 .to_owned(),
         );
     }

@@ -1,25 +1,27 @@
-//! What is taken from responses, and what they must be: `capture`, `match` and the plugin `expect`.
+//! Extraction of values from responses, and checks of responses: `capture`, `match` and the plugin `expect`.
 
 use offered_workload::script::{Check, Extraction, Find, IfMissing, OnFailure, Test, TextCondition, Which};
 
+use super::UNDEFINED;
 use super::config::as_list;
 use super::values::Values;
 use crate::data::Data;
 use crate::plan::Request;
 use crate::text::{self, Text};
 
-/// Adds captures and checks of `source` to `request`. A failed capture or match ends the session (`engine_http.ts`).
-pub(super) fn read(source: &Data, request: &mut Request, element: &str, values: &mut Values) {
+/// Adds captures and checks of `source` to `request`. A failed capture or match ends the session (`engine_http.ts`); `strict` is
+/// whether this holds for captures that do not say so.
+pub(super) fn read(source: &Data, request: &mut Request, element: &str, values: &mut Values, strict: bool) {
     for capture in as_list(source.get("capture")) {
         let name = capture.get("as").plain();
         let Some((find, which)) = find(capture, element, values).filter(|_| !name.is_empty()) else { continue };
-        let is_strict = *capture.get("strict") != Data::Bool(false);
-        request.extract.push(Extraction {
-            name: text::variable_name(&name),
-            find,
-            which,
-            if_missing: if is_strict { IfMissing::Fail } else { IfMissing::Default(String::new()) },
-        });
+        let is_strict = if let Data::Bool(own) = capture.get("strict") { *own } else { strict };
+        let if_missing = match find {
+            _ if is_strict => IfMissing::Fail,
+            Find::Json(_) | Find::Css { .. } => IfMissing::Default(UNDEFINED.to_owned()),
+            _ => IfMissing::Default(String::new()),
+        };
+        request.extract.push(Extraction { name: text::variable_name(&name), find, which, if_missing });
         if is_strict {
             request.on_failure = OnFailure::EndSession;
         }
@@ -51,7 +53,7 @@ pub(super) fn read(source: &Data, request: &mut Request, element: &str, values: 
     }
 }
 
-/// The part of a response that a capture or match names, and which of several.
+/// The part of a response that a capture or match names, and the index if several parts match.
 fn find(source: &Data, element: &str, values: &mut Values) -> Option<(Find, Which)> {
     let mut key = |key: &str| {
         let text = source.get(key);
@@ -59,18 +61,21 @@ fn find(source: &Data, element: &str, values: &mut Values) -> Option<(Find, Whic
         match text.as_literal() {
             Some(literal) => Some(literal.to_owned()),
             None => {
-                values.note(element, format!("its `{key}` has a value of the run; left out"));
+                values.note(element, format!("its `{key}` is only known at run time; left out"));
                 None
             }
         }
     };
     // `extractJSONPath` takes one of several results at random.
     let which = if *source.get("multiple") == Data::Bool(false) { Which::Nth(1) } else { Which::Random };
-    if let Some(path) = key("json") {
+    if let Some(path) = key("json").map(|path| with_indices(&path)) {
         if serde_json_path::JsonPath::parse(&path).is_ok() {
             return Some((Find::Json(path), which));
         }
-        values.note(element, format!("the JSON path `{path}` is not one of RFC 9535; write it under `extract`"));
+        values.note(
+            element,
+            format!("the JSON path `{path}` is not a path of RFC 9535; write another path under `extract`"),
+        );
         return None;
     }
     if let Some(pattern) = key("regexp") {
@@ -79,7 +84,7 @@ fn find(source: &Data, element: &str, values: &mut Values) -> Option<(Find, Whic
         let group = source.get("group");
         let number = if group.is() { group.plain().parse::<u32>().ok() } else { Some(0) };
         let Some(group) = number.filter(|_| regex::Regex::new(&pattern).is_ok()) else {
-            values.note(element, format!("the regular expression `{pattern}` has a named group or is one of JavaScript only; write it under `extract`"));
+            values.note(element, format!("the regular expression `{pattern}` has a named group or syntax that only JavaScript has; write another expression under `extract`"));
             return None;
         };
         return Some((Find::Regex { pattern, group }, Which::Nth(1)));
@@ -98,7 +103,7 @@ fn find(source: &Data, element: &str, values: &mut Values) -> Option<(Find, Whic
     }
     values.note(
         element,
-        "captures by XPath or in another way that is not translated; write it under `extract`".to_owned(),
+        "captures by XPath or in another way that is not translated; write the capture under `extract`".to_owned(),
     );
     None
 }
@@ -156,4 +161,16 @@ fn expectation(kind: &str, wanted: &Data, element: &str, values: &mut Values) ->
         }
         _ => None,
     }
+}
+
+/// A JSON path whose members that are numbers, as in `$.a.0.b`, are indices, as in the package `jsonpath-plus`.
+fn with_indices(path: &str) -> String {
+    let mut parts = path.split('.');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        let is_index = digits > 0 && matches!(part[digits..].chars().next(), None | Some('['));
+        whole += &if is_index { format!("[{}]{}", &part[..digits], &part[digits..]) } else { format!(".{part}") };
+    }
+    whole
 }

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 16 << 20;
 
 /// The values of a script.
 pub(super) struct Values {
-    /// The texts of the names that are known.
+    /// The texts of the names with known values.
     known: HashMap<String, Text>,
     /// Names of values that responses set.
     captured: HashSet<String>,
@@ -88,7 +88,7 @@ impl Values {
                     None => {
                         self.note(
                             &element,
-                            "has values with both kinds of quotes; here it is always the first".to_owned(),
+                            "has values with both kinds of quotes; here the first value is always used".to_owned(),
                         );
                         Some(Text::from(all[0].plain()))
                     }
@@ -103,14 +103,14 @@ impl Values {
         let element = format!("payload `{path}`");
         let fields: Vec<String> = payload.get("fields").list().iter().map(Data::plain).collect();
         if payload.get("loadAll").yes() {
-            self.note(&element, "is loaded as a whole for loops over its rows; not translated".to_owned());
+            self.note(&element, "loads all rows as a list, for loops over them; not translated".to_owned());
             return;
         }
         if path.is_empty() || fields.is_empty() {
             self.note(&element, "has no path or no fields; left out".to_owned());
             return;
         }
-        let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
+        let file = text::file_name(&path);
         let name = self.new_name(file.rsplit_once('.').map_or(file, |(stem, _)| stem));
         let columns: Vec<String> = fields.iter().map(|field| text::variable_name(field)).collect();
         for (field, column) in fields.iter().zip(&columns) {

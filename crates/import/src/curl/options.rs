@@ -245,6 +245,24 @@ const OUTPUT_ONLY: &[&str] = &[
     "--xattr",
 ];
 
+/// Options whose presence changes the request; a value has no effect.
+const FLAGS: [&str; 9] = [
+    "--compressed",
+    "--cookie-jar",
+    "--digest",
+    "--get",
+    "--globoff",
+    "--head",
+    "--http2",
+    "--location",
+    "--path-as-is",
+];
+
+/// The option, if it is one of [`FLAGS`].
+pub(super) fn flag(option: &str) -> Option<&'static str> {
+    FLAGS.into_iter().find(|flag| *flag == option)
+}
+
 /// Long name of an option.
 pub(super) fn long_name(option: &str) -> &str {
     let mut letters = option.chars().skip(1);
@@ -264,6 +282,12 @@ pub(super) fn takes_value(option: &str) -> bool {
 /// Whether `option`, a long name, affects only curl's output.
 pub(super) fn affects_only_output(option: &str) -> bool {
     OUTPUT_ONLY.contains(&option)
+}
+
+/// Parses a number of redirects, without a limit if it is negative; `None` if it is not a number.
+pub(super) fn redirects(number: &str) -> Option<u32> {
+    let number: i64 = number.parse().ok()?;
+    Some(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Parses a time limit in seconds; `None` below a millisecond, curl's resolution, where curl sets no limit.

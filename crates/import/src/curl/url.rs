@@ -1,8 +1,11 @@
-//! What curl does with URLs and file names: dot segments, credentials, media types.
+//! URLs and file names as curl treats them: dot segments, credentials, media types.
 //!
-//! Sources in curl 8: `lib/urlapi.c` (`dedotdotify`, `parse_hostname_login`), `lib/mime.c` (`Curl_mime_contenttype`).
+//! Sources in curl 8: `lib/urlapi.c` (`dedotdotify`, `parse_hostname_login`), `lib/mime.c` (`Curl_mime_contenttype`),
+//! `src/tool_operhlp.c` (`add_file_name_to_url`).
 
-use crate::text::Text;
+use crate::address::encode_segment;
+use crate::body::media_type_of;
+use crate::text::{Text, file_name};
 
 /// Media types by the end of a file name, as curl has them.
 const MEDIA_TYPES: [(&str, &str); 10] = [
@@ -20,12 +23,11 @@ const MEDIA_TYPES: [(&str, &str); 10] = [
 
 /// The media type of an uploaded file without a `type`; `None` if curl does not know its end.
 pub(super) fn media_type(file: &str) -> Option<&'static str> {
-    let lower = file.to_ascii_lowercase();
-    MEDIA_TYPES.iter().find(|(end, _)| lower.ends_with(end)).map(|(_, media_type)| *media_type)
+    media_type_of(file, &MEDIA_TYPES)
 }
 
 /// Splits a URL into the credentials in it, percent-decoded, and the URL without them. Values of variables are not decoded.
-pub(super) fn split_credentials(url: &Text) -> (Option<Text>, Text) {
+pub(crate) fn split_credentials(url: &Text) -> (Option<Text>, Text) {
     let scheme = url.leading_literal().find("://").map_or(0, |at| at + 3);
     let mut rest = url.skip_bytes(scheme);
     let before = |text: Text, end| text.split_once(end).map_or(text, |(before, _)| before);
@@ -51,6 +53,15 @@ pub(super) fn split_credentials(url: &Text) -> (Option<Text>, Text) {
     let mut whole = Text::from(&url.leading_literal()[..scheme]);
     whole.push(&rest);
     (Some(decoded), whole)
+}
+
+/// Adds the name of an uploaded file to a path that names no file, unless it has a query.
+pub(super) fn add_file_name(path: &mut Text, file: &str) {
+    let names_none = path.is_empty() || path.to_display().ends_with('/');
+    if names_none && !path.literal_contains(|c| c == '?') {
+        path.push_str(if path.is_empty() { "/" } else { "" });
+        path.push_str(&encode_segment(file_name(file)));
+    }
 }
 
 fn decode(text: &str) -> String {

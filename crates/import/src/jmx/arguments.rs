@@ -97,7 +97,7 @@ impl<'e> Reader<'e, '_> {
                 "has form fields without \"URL Encode?\" that are not valid URL encoding, so JMeter does not send the request; here they are encoded",
             );
         }
-        set_default_type(headers, &format!("{FORM}; charset={charset}"));
+        body::set_default_type(headers, &format!("{FORM}; charset={charset}"));
         let typed = !headers.iter().any(|(name, value)| is_form_header(name, value));
         let fields: Vec<[Text; 2]> = arguments.iter().map(|argument| argument.decoded()).collect();
         // A form table of a workload does not support variables in names.
@@ -143,13 +143,6 @@ impl<'e> Reader<'e, '_> {
             text.push(&argument.value.map_literals(encode));
         }
         (!arguments.is_empty()).then_some(text)
-    }
-}
-
-/// Sets Content-Type to `kind`, unless the headers have one.
-pub(super) fn set_default_type(headers: &mut Vec<(String, Text)>, kind: &str) {
-    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
-        headers.push(("Content-Type".to_owned(), Text::from(kind)));
     }
 }
 

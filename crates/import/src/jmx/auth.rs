@@ -29,7 +29,7 @@ impl<'e> Reader<'e, '_> {
         for entry in manager.element.entries("AuthManager.auth_list") {
             let mechanism = entry.text_of("Authorization.mechanism");
             if mechanism == "DIGEST" {
-                let message = "JMeter is challenged at each request; here the nonce of the first challenge is used again, so the wire has fewer requests";
+                let message = "the server challenges JMeter at each request; here the nonce of the first challenge is used again, so fewer requests are sent";
                 self.note(manager, message);
             }
             if mechanism != "DIGEST" && !is_basic(mechanism) {
@@ -54,10 +54,10 @@ impl<'e> Reader<'e, '_> {
     pub(super) fn note_cookies(&mut self, manager: &Node<'e>) {
         for cookie in manager.element.entries("CookieManager.cookies") {
             let (name, value) = (cookie.attribute("name"), cookie.text_of("Cookie.value"));
-            self.note(manager, format!("starts with the cookie `{name}={value}`; set it with a header"));
+            self.note(manager, format!("starts with the cookie `{name}={value}`; set the cookie with a header"));
         }
         if self.clears_cookies(manager) && !self.single_round {
-            let message = "clears cookies after each iteration; here users keep them with their values";
+            let message = "clears cookies after each iteration; here users keep their cookies and values";
             self.clears_cookies = Some(super::note(manager, message.to_owned()));
         }
     }

@@ -69,28 +69,22 @@ pub(super) struct Comparison {
 
 /// Reads a comparison of a variable with a constant.
 pub(super) fn comparison(text: &str, language: Language) -> Option<Comparison> {
-    const SIGNS: [(&str, &str, &str); 12] = [
-        ("==", "==", "=="),
-        ("!=", "!=", "!="),
-        (">=", ">=", "<="),
-        ("<=", "<=", ">="),
-        (">", ">", "<"),
-        ("<", "<", ">"),
-        (" eq ", "==", "=="),
-        (" ne ", "!=", "!="),
-        (" ge ", ">=", "<="),
-        (" le ", "<=", ">="),
-        (" gt ", ">", "<"),
-        (" lt ", "<", ">"),
+    // Each sign with its word in JEXL, and the sign that has the sides the other way round.
+    const SIGNS: [(&str, &str, &str); 6] = [
+        ("==", " eq ", "=="),
+        ("!=", " ne ", "!="),
+        (">=", " ge ", "<="),
+        ("<=", " le ", ">="),
+        (">", " gt ", "<"),
+        ("<", " lt ", ">"),
     ];
-    let known = if language == Language::Jexl { SIGNS.len() } else { 6 };
-    for (sign, meaning, reversed) in &SIGNS[..known] {
-        let Some([left, right]) = split(text, &[sign]).and_then(|parts| <[&str; 2]>::try_from(parts).ok()) else {
-            continue;
-        };
+    let spellings = if language == Language::Jexl { 2 } else { 1 };
+    for (sign, word, reversed) in SIGNS {
+        let parts = split(text, &[sign, word][..spellings]);
+        let Some([left, right]) = parts.and_then(|parts| <[&str; 2]>::try_from(parts).ok()) else { continue };
         let (variable, sign, constant) = match (operand(left)?, operand(right)?) {
-            (variable @ Operand::Variable(..), constant) => (variable, *meaning, constant),
-            (constant, variable) => (variable, *reversed, constant),
+            (variable @ Operand::Variable(..), constant) => (variable, sign, constant),
+            (constant, variable) => (variable, reversed, constant),
         };
         let negated = sign == "!=";
         let sign = if negated { "==" } else { sign };

@@ -1,4 +1,4 @@
-//! Functions of values that only a run knows, as expressions in placeholders: arithmetic and concatenated texts.
+//! Translates functions of run-time values into expressions in placeholders: arithmetic and concatenated texts.
 //!
 //! Sources: `org.apache.jmeter.functions`; `JexlArithmetic.add` of JEXL 3, which adds texts that are numbers, unlike Groovy.
 
@@ -64,7 +64,7 @@ impl Variables<'_> {
         }
     }
 
-    /// Calls of Java that have a function of JMeter with the same result.
+    /// Java calls for which JMeter has a function with the same result.
     fn groovy_call(&mut self, text: &str) -> Option<Text> {
         let function = match text.trim().trim_end_matches(';') {
             "UUID.randomUUID()" | "UUID.randomUUID().toString()" | "java.util.UUID.randomUUID().toString()" => "__UUID",
@@ -79,7 +79,7 @@ impl Variables<'_> {
         Some(Text::expression(format!("{}({name})", if upper { "upper" } else { "lower" }), vec![name]))
     }
 
-    /// The name of the variable in the workload, if `text` is nothing but a variable with a value of the run.
+    /// The name of the variable in the workload, if `text` consists of one variable with a run-time value.
     fn one_variable(&mut self, text: &str) -> Option<String> {
         let (value, unknown) = self.resolve(text);
         let name = value.variable_names().next()?.to_owned();
@@ -205,7 +205,7 @@ impl Variables<'_> {
     }
 }
 
-/// The end of the operand at the start of `text`, with the calls behind it.
+/// The end of the operand at the start of `text`, including the calls that follow it.
 fn operand_end(text: &str) -> Option<usize> {
     let mut at = match text.chars().next()? {
         quote @ ('"' | '\'') => 1 + text[1..].find(quote)? + 1,

@@ -1,4 +1,4 @@
-//! Conditions of if and while controllers that only a run decides, as conditions of steps and blocks.
+//! Translates run-time conditions of if and while controllers into conditions of steps and blocks.
 //!
 //! Sources: `IfController.next`, `WhileController.endOfLoop`. A condition consists of comparisons of a variable with a constant, combined by
 //! `&&`, `||`, `!` and parentheses, in `__jexl3`, `__groovy`, `__javaScript` or (if controllers without *Interpret Condition as Variable
@@ -118,7 +118,7 @@ impl<'e> Reader<'e, '_> {
         }
         self.note(
             node,
-            format!("repeats its children while a condition holds; here at most {MAX_REPEATS} times, with the same wait after each and the last"),
+            format!("repeats its children while a condition holds; here at most {MAX_REPEATS} times, with the same wait after every repetition"),
         );
         let until = Condition { negated: !goes_on.negated, ..goes_on.clone() };
         let action = Action::Until(until, MAX_REPEATS, Box::new(body));
@@ -192,7 +192,8 @@ impl<'e> Reader<'e, '_> {
         Some(Decision::Known(functions::evaluate_expression(constant)? == "true"))
     }
 
-    /// The condition of a comparison; `None` if its variable has a value before the run, or the languages compare otherwise.
+    /// The condition for a comparison; `None` if its variable has a value before the run, or if the languages compare
+    /// such values differently.
     fn compared(&mut self, compared: Comparison, language: Language) -> Option<Condition> {
         let Comparison { variable, test, negated } = compared;
         let Operand::Variable(name, as_text) = variable else { return None };
@@ -229,12 +230,12 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// A condition on a variable with a value of the run.
+    /// A condition on a variable with a run-time value.
     fn value(&mut self, name: &str, condition: TextCondition, negated: bool) -> Option<Condition> {
         Some(Condition { subject: Subject::Value(self.run_value(name)?.template(), condition), negated })
     }
 
-    /// The variable `${name}`, if the run decides its value.
+    /// The variable `${name}`, if it has a run-time value.
     fn run_value(&mut self, name: &str) -> Option<Text> {
         let (value, unknown) = self.variables.resolve(&format!("${{{name}}}"));
         // A variable without a value has a placeholder after its first use.
@@ -243,7 +244,7 @@ impl<'e> Reader<'e, '_> {
     }
 }
 
-/// Whether the last response decides the condition, not only values.
+/// Whether the condition depends on the last response, and not only on values.
 fn examines_response(condition: &Condition) -> bool {
     match &condition.subject {
         Subject::All(parts) | Subject::Any(parts) => parts.iter().any(examines_response),

@@ -129,7 +129,7 @@ impl<'e> Reader<'e, '_> {
             }
             _ if is_sampler(class) => {
                 let before = self.scope(&node.children, scope).before;
-                self.note(node, untranslated::describe(node));
+                self.note(node, untranslated::note(node));
                 for child in &node.children {
                     self.note_untranslated(child);
                 }
@@ -196,21 +196,21 @@ impl<'e> Reader<'e, '_> {
             class if is_transparent(class) => Action::Sequence(actions),
             "LoopController" => self.loop_controller(node, Action::Sequence(actions)),
             "ParallelSampler" => {
-                self.note(node, "runs its children at the same time; here one after another");
+                self.note(node, "runs its children at the same time; here they run one after another");
                 Action::Sequence(actions)
             }
             "RandomController" => {
                 if node.children.iter().any(|child| child.class() == "OnceOnlyController") {
-                    self.note(node, "has a once only controller, which runs when it is chosen first; here it runs only in the first iteration, if chosen");
+                    self.note(node, "has a once only controller, which JMeter runs the first time that it is chosen; here it runs only if it is chosen in the first iteration");
                 }
                 equally(actions)
             }
             "InterleaveControl" => {
-                self.note(node, "runs its children in turn; here one is chosen at random with equal probability");
+                self.note(node, "runs its children in turn; here one child is chosen at random with equal probability");
                 equally(actions)
             }
             "RandomOrderController" => {
-                self.note(node, "runs its children in random order; here in file order");
+                self.note(node, "runs its children in random order; here they run in file order");
                 Action::Sequence(actions)
             }
             "ThroughputController" => self.throughput_controller(node, Action::Sequence(actions)),
@@ -250,7 +250,7 @@ impl<'e> Reader<'e, '_> {
         })
     }
 
-    /// Notes a controller whose children run in every iteration once instead.
+    /// Adds a note that the children of this controller run once in every iteration here.
     fn note_simplified(&mut self, node: &Node<'e>) {
         let condition = ["IfController.condition", "WhileController.condition", "ForeachController.inputVal"];
         let seconds = node.element.text_of("RunTime.seconds");
@@ -260,14 +260,14 @@ impl<'e> Reader<'e, '_> {
             node,
             match node.class() {
                 "IfController" => {
-                    format!("runs its children only if a condition holds{value_text}; here always")
+                    format!("runs its children only if a condition holds{value_text}; here they always run")
                 }
                 "WhileController" => {
-                    format!("repeats its children while a condition holds{value_text}; here once")
+                    format!("repeats its children while a condition holds{value_text}; here they run once")
                 }
-                "RunTime" => format!("repeats its children for {seconds} s; here once"),
+                "RunTime" => format!("repeats its children for {seconds} s; here they run once"),
                 "ForeachController" => {
-                    format!("repeats its children for each value of a list{value_text}; here once")
+                    format!("repeats its children for each value of a list{value_text}; here they run once")
                 }
                 _ => format!("{}; here its children run once", untranslated::describe(node)),
             },
@@ -291,7 +291,7 @@ impl<'e> Reader<'e, '_> {
     fn loop_controller(&mut self, node: &Node<'e>, action: Action) -> Action {
         let loops = self.number(node, "LoopController.loops", 1.0);
         if loops < 0.0 {
-            self.note(node, "repeats forever; here once, after which the next iteration starts");
+            self.note(node, "repeats forever; here its children run once, and then the next iteration starts");
             return action;
         }
         // A single request has a repeat count; several requests are a block, or written out if they contain a choice.
@@ -302,7 +302,10 @@ impl<'e> Reader<'e, '_> {
         if f64::from(times) < loops {
             self.note(
                 node,
-                format!("repeats {loops} times; here {times} times, the maximum for a loop of {} steps", action.size()),
+                format!(
+                    "repeats {loops} times; here it repeats {times} times, the maximum for a loop of {} steps",
+                    action.size()
+                ),
             );
         }
         let inner = match action {
@@ -323,7 +326,10 @@ impl<'e> Reader<'e, '_> {
             self.note(node, format!("its share of the iterations, `{value_text}`, is 0 %; its children never run"));
             return Action::Sequence(Vec::new());
         }
-        self.note(node, "runs its children in evenly spaced iterations; here at random with the same frequency");
+        self.note(
+            node,
+            "runs its children in evenly spaced iterations; here they run at random with the same frequency",
+        );
         Action::Choice(vec![(percent, action), (100.0 - percent, Action::Sequence(Vec::new()))])
     }
 
@@ -346,7 +352,7 @@ impl<'e> Reader<'e, '_> {
         let equally =
             |actions: Vec<Action>| Some(Action::Choice(actions.into_iter().map(|action| (1.0, action)).collect()));
         if children.len() != actions.len() {
-            self.note(node, format!("selects a child by `{value_text}`; here one is chosen at random"));
+            self.note(node, format!("selects a child by `{value_text}`; here a child is chosen at random"));
             return equally(actions);
         }
         let number = |value: &str| {
@@ -377,7 +383,7 @@ impl<'e> Reader<'e, '_> {
             weights[0] += (high - low.max(last + 1) + 1).max(0) as f64;
             return Some(Action::Choice(weights.into_iter().zip(actions).collect()));
         }
-        self.note(node, format!("selects a child by `{value_text}`; here one is chosen at random"));
+        self.note(node, format!("selects a child by `{value_text}`; here a child is chosen at random"));
         equally(actions)
     }
 
@@ -405,7 +411,7 @@ impl<'e> Reader<'e, '_> {
             _ => false,
         };
         if !translated {
-            self.note(node, untranslated::describe(node));
+            self.note(node, untranslated::note(node));
         }
         for child in &node.children {
             self.note_untranslated(child);

@@ -12,7 +12,7 @@ struct DataSet {
     separator: u8,
     order: Order,
     at_end: AtEnd,
-    /// Whether quotes are always read as such.
+    /// Whether quotes always enclose values and are never part of values.
     reads_quotes: bool,
     /// What happens at a blank line.
     at_blank_line: &'static str,
@@ -54,7 +54,7 @@ impl Variables<'_> {
         let property = |name: &str| node.element.text_of(name).trim();
         let yes = |name: &str| property(name) == "true";
         let path = self.resolve(property("filename")).0.to_display();
-        let file = path.rsplit(['/', '\\']).next().unwrap_or(&path);
+        let file = text::file_name(&path);
         let content = self.outside.read_include.filter(|_| !path.is_empty()).and_then(|read| read(&path).ok());
         let mut format = CsvFormat { separator: set.separator, ..CsvFormat::default() };
         let mut names: Vec<String> = property("variableNames").split(',').map(|name| name.trim().to_owned()).collect();
@@ -74,7 +74,7 @@ impl Variables<'_> {
             return false;
         }
         if names.is_empty() {
-            self.note(node, format!("names its variables in the first line of `{path}`, which cannot be read here; put the file beside the plan and import again"));
+            self.note(node, format!("names its variables in the first line of `{path}`, which cannot be read here; put the file into the directory of the plan and import again"));
             return false;
         }
         format.skip_lines = u64::from(in_file || yes("ignoreFirstLine"));
@@ -85,7 +85,7 @@ impl Variables<'_> {
             let lengths: Vec<usize> = rows.map(|row| row.len()).collect();
             format.ragged = lengths.iter().any(|length| *length != names.len());
             if lengths.iter().any(|length| *length < names.len()) {
-                self.note(node, format!("has rows with fewer than {} values; JMeter keeps the earlier value where one is missing, here it is empty", names.len()));
+                self.note(node, format!("has rows with fewer than {} values; for a missing value, JMeter keeps the earlier one; here the value is empty", names.len()));
             }
             if content.trim_end().lines().any(str::is_empty) {
                 self.note(
@@ -121,7 +121,7 @@ impl Variables<'_> {
         }
     }
 
-    /// Notes that several groups share the rows.
+    /// Adds a note that several groups share the rows.
     fn note_groups(&mut self, node: &Node) {
         if self.groups > 1 {
             let message = "all thread groups share its rows; here each workload starts with the first row";
@@ -129,7 +129,7 @@ impl Variables<'_> {
         }
     }
 
-    /// Notes who shares the rows, and returns what happens after the last one.
+    /// Adds a note about the users who share the rows. Returns what happens after the last row.
     fn note_sharing(&mut self, node: &Node) -> AtEnd {
         let property = |name: &str| node.element.text_of(name).trim();
         match property("shareMode") {
@@ -149,7 +149,7 @@ impl Variables<'_> {
     }
 }
 
-/// The rows of a file, its first line among them.
+/// The rows of a file, including its first line.
 fn rows(content: &str, format: CsvFormat) -> impl Iterator<Item = Vec<String>> {
     let reader = csv::ReaderBuilder::new()
         .has_headers(false)

@@ -78,11 +78,11 @@ pub(super) enum Throttle {
 
 /// The threads of a group.
 struct Users {
-    /// Number of threads; with `stages` the largest at a time.
+    /// Number of threads; with `stages`, the largest number at any time.
     number: u64,
-    /// Time in which they start one after another.
+    /// Time in which the threads start one after another.
     ramp: Nanos,
-    /// The stages in which their number changes; empty if it does not.
+    /// The stages in which the number of threads changes; empty if it is constant.
     stages: Vec<Stage>,
     /// [`Nanos::MAX`] if only a count ends the run.
     duration: Nanos,
@@ -116,7 +116,8 @@ impl Reader<'_, '_> {
         Load { arrivals, duration, count: None }
     }
 
-    /// Whether a thread is a new visitor in its next iteration. It keeps its variables; the cookie manager decides about cookies.
+    /// Whether a thread is a new visitor in its next iteration. The thread keeps its variables; the cookie manager
+    /// determines whether it keeps its cookies.
     fn visitor(&mut self) -> Visitor {
         let keeps = self.requests.iter().any(|request| !request.extract.is_empty())
             || self.variables.definitions.iter().any(|variable| variable.per == Per::Session);
@@ -175,8 +176,8 @@ impl Reader<'_, '_> {
         (1.0..=f64::from(Visit::MAX)).contains(&rounds).then_some(rounds as u32)
     }
 
-    /// The threads of a group. `iteration` is the mean number of requests and the mean think time in seconds of an iteration, with which
-    /// the time of finite loops is bounded; `None` if their number ends the run.
+    /// The threads of a group. `iteration` is the mean number of requests and the mean think time (in seconds) of an
+    /// iteration, which bound the duration of finite loops; `None` if a number of iterations ends the run.
     fn users(&mut self, node: &Node, iteration: Option<(f64, f64)>) -> Users {
         match node.element.text_of("ThreadGroup.on_sample_error") {
             "startnextloop" if !self.single_round => self.note(
@@ -228,7 +229,7 @@ impl Reader<'_, '_> {
         let ramp = self.number(node, "ThreadGroup.ramp_time", 0.0);
         if self.number(node, "ThreadGroup.delay", 0.0) > 0.0 && node.element.text_of("ThreadGroup.scheduler") == "true"
         {
-            self.note(node, "starts after a delay; here at once");
+            self.note(node, "starts after a delay; here it starts at once");
         }
         let length = self.number(node, "ThreadGroup.duration", 0.0);
         let scheduled = node.element.text_of("ThreadGroup.scheduler") == "true";
@@ -242,7 +243,7 @@ impl Reader<'_, '_> {
             self.note(
                 node,
                 format!(
-                    "starts and ends at fixed times of day; here it starts with the run and lasts as long, {}",
+                    "starts and ends at fixed times of day; here it starts with the run and has the same duration, {}",
                     nanos(between)
                 ),
             );
@@ -250,7 +251,7 @@ impl Reader<'_, '_> {
         }
         let loops = self.loops_of(node);
         if loops < 0.0 {
-            self.note(node, format!("runs until stopped; here for {}", nanos(DEFAULT_DURATION_S)));
+            self.note(node, format!("runs until stopped; here it runs for {}", nanos(DEFAULT_DURATION_S)));
             return (users, ramp, ramp + DEFAULT_DURATION_S);
         }
         let Some((requests, think_s)) = iteration else { return (users, ramp, f64::INFINITY) };
@@ -373,7 +374,10 @@ impl Reader<'_, '_> {
                         .then(|| Throttle::PerThread(Nanos::from_millis(every as u64)));
                 }
                 if ["1", "3", "calcmode.2", "calcmode.4"].contains(&mode.as_str()) && self.groups > 1 {
-                    self.note(node, "the rate is shared by the threads of all groups; here this group gets all of it");
+                    self.note(
+                        node,
+                        "the rate is shared by the threads of all groups; here this group has the whole rate",
+                    );
                 }
                 (throughput / 60.0, Process::Constant)
             }

@@ -48,18 +48,19 @@ fn include(element: &mut Element, read_file: IncludeReader, depth: usize, left: 
     }
 }
 
-/// Why the file `name` is not included.
+/// The note with the reason why the file `name` is not included.
 fn unread(name: &str, why: &str) -> String {
-    format!("includes `{name}`, which could not be read: {why}; put it beside the plan")
+    format!("includes `{name}`, which could not be read: {why}; put that file into the directory of the plan")
 }
 
 /// The content of the first test fragment of a file, with all line numbers set to `line`.
 fn fragment(text: &str, file: &str, line: usize) -> Result<Element, String> {
     let mut tree = tree::read(text, file).map_err(|error| error.to_string())?;
-    let plan = tree.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("it is not a test plan")?;
-    let under = plan.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("its test plan is empty")?;
+    let plan = tree.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("the file is not a test plan")?;
+    let under =
+        plan.children.iter_mut().find(|child| child.tag == "hashTree").ok_or("the test plan in the file is empty")?;
     let enabled = |child: &Element| child.tag == "TestFragmentController" && child.attribute("enabled") != "false";
-    let at = under.children.iter().position(enabled).ok_or("it has no test fragment")?;
+    let at = under.children.iter().position(enabled).ok_or("the file has no test fragment")?;
     let mut branch = match under.children.get_mut(at + 1).filter(|next| next.tag == "hashTree") {
         Some(branch) => std::mem::take(branch),
         None => Element { tag: "hashTree".to_owned(), ..Element::default() },

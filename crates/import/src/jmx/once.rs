@@ -31,6 +31,12 @@ impl<'e> Reader<'e, '_> {
             true => action.clone().split_first_passes(),
             false => (Vec::new(), action.clone()),
         };
+        if iterates && rest.has_first_ever() {
+            self.note(
+                group,
+                "has once only requests below a loop, a choice or a condition; here they are sent in every iteration, not once per thread",
+            );
+        }
         let each = chain(rest)?;
         if each.means().1 > 0.0 {
             *throttle = None;
@@ -54,21 +60,18 @@ impl<'e> Reader<'e, '_> {
                 if !leads {
                     self.note(
                         group,
-                        "has once only requests after others in its first iteration; here they come before them",
+                        "has once only requests after other requests in its first iteration; here they are sent before the others",
                     );
                 }
                 if once.initial_wait != each.initial_wait {
-                    self.note(
-                        group,
-                        "the wait before the first once only request is here that before the other iterations",
-                    );
+                    self.note(group, "here users wait before the first once only request as before other iterations");
                 }
                 Chains::new(each, Some(once))
             }
             Some(_) if self.once_is_used => {
                 self.note(
                     group,
-                    "has once only requests whose values others use; here they are sent in every iteration",
+                    "has once only requests whose values other requests use; here they are sent in every iteration",
                 );
                 Chains::new(chain(action)?, None)
             }

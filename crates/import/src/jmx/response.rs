@@ -57,7 +57,7 @@ impl<'e> Reader<'e, '_> {
         }
     }
 
-    /// The extraction of a regular expression, and those of its groups that the template or the plan uses
+    /// The extraction by a regular expression, and the extractions of its groups that the template or the plan uses
     /// (`RegexExtractor.saveGroups`).
     fn regex_extractions(&mut self, node: &Node<'e>) -> Option<Vec<Extraction>> {
         let property = |name: &str| node.element.text_of(&format!("RegexExtractor.{name}"));
@@ -85,7 +85,10 @@ impl<'e> Reader<'e, '_> {
         }
         if first.which == Which::Random {
             // Each group would be of another match.
-            self.note(node, format!("takes the groups of `{name}` from a random match; here from the first one"));
+            self.note(
+                node,
+                format!("takes the groups of `{name}` from a random match; here they are taken from the first match"),
+            );
             first.which = Which::Nth(1);
         }
         let first = first.clone();
@@ -96,7 +99,7 @@ impl<'e> Reader<'e, '_> {
             };
             let mut parts: Vec<Extraction> = groups.into_iter().map(part).collect::<Option<_>>()?;
             if let IfMissing::Default(_) = first.if_missing {
-                self.note(node, format!("composes `{name}` of several groups; without a match JMeter sets its default value, here the groups are empty"));
+                self.note(node, format!("composes `{name}` from several groups; without a match JMeter sets its default value, here the groups are empty"));
                 for part in &mut parts {
                     part.if_missing = IfMissing::Default(String::new());
                 }
@@ -152,8 +155,8 @@ impl<'e> Reader<'e, '_> {
         self.resolve(node, text).as_literal().map(str::to_owned)
     }
 
-    /// The extractions of one variable with its match number and default value: one, or for all matches their number and those that the
-    /// plan uses.
+    /// The extractions of one variable with its match number and default value: a single match, or the number of all
+    /// matches and the matches that the plan uses.
     fn extraction(
         &mut self,
         node: &Node<'e>,
@@ -303,7 +306,7 @@ impl<'e> Reader<'e, '_> {
             checks.extend(named(node, vec![Test::Status(vec![(100, 999)])], false));
         }
         if expects_failure {
-            self.note(node, "expects a status of 400 or above without ignoring the status, so JMeter still fails the response; here it passes");
+            self.note(node, "expects a status of 400 or above without ignoring the status, so JMeter still marks the response as failed; here it passes");
         }
         Some(checks)
     }
@@ -357,7 +360,7 @@ impl<'e> Reader<'e, '_> {
     }
 }
 
-/// The tests as checks named after `node`, unless it has the name that JMeter gives.
+/// The tests as checks. They are named after `node`, unless it has JMeter's default name.
 fn named(node: &Node<'_>, tests: Vec<Test>, negated: bool) -> Vec<Check> {
     let name = node.name().trim();
     let generic = ["", "Response Assertion", "JSON Assertion", "Size Assertion", "Duration Assertion"].contains(&name);
@@ -399,7 +402,7 @@ fn supported_regex(regex: &str) -> Option<String> {
     RegexBuilder::new(regex).size_limit(MAX_REGEX_BYTES).build().is_ok().then(|| regex.to_owned())
 }
 
-/// The part of a header that a pattern such as `Location: .*id=(\d+)` extracts from all headers.
+/// The header and the pattern of its value, for a pattern over all headers such as `Location: .*id=(\d+)`.
 fn header_pattern(regex: &str, group: u32) -> Option<Find> {
     let (name, rest) = regex.trim_start_matches("(?i)").split_once(':')?;
     let token = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');

@@ -4,7 +4,7 @@ use offered_base::Nanos;
 use offered_workload::script::{Auth, Body, Check, Extraction, Part};
 
 use super::Reader;
-use super::arguments::{Argument, set_default_type};
+use super::arguments::Argument;
 use super::node::Node;
 use crate::address::{self, MissingValue, Server, encode_path};
 use crate::body;
@@ -102,7 +102,10 @@ impl<'e> Reader<'e, '_> {
         }
         let fit = !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
         if fit && written == method {
-            self.note(node, format!("JMeter sends the method `{method}` as it is written; here in capital letters"));
+            self.note(
+                node,
+                format!("JMeter sends the method `{method}` as it is written; here it is sent in upper case"),
+            );
         }
         let method = match method.as_str() {
             "" => "get".to_owned(),
@@ -191,7 +194,7 @@ impl<'e> Reader<'e, '_> {
         arguments
     }
 
-    /// The body and the query that the arguments and files of a sampler make
+    /// The body and the query that JMeter builds from the arguments and files of a sampler
     /// (`HTTPHC4Impl.setupHttpEntityEnclosingRequestData` and `HTTPSamplerBase.getUrl`).
     fn content(
         &mut self,
@@ -214,7 +217,7 @@ impl<'e> Reader<'e, '_> {
         {
             let kind = file.text_of("File.mimetype");
             if !kind.is_empty() {
-                set_default_type(headers, kind);
+                body::set_default_type(headers, kind);
             }
             return body::file(self.resolve(node, file.text_of("File.path")).to_display()).into();
         }
@@ -227,7 +230,7 @@ impl<'e> Reader<'e, '_> {
         // Without any name JMeter sends the values as the body, with GET as well.
         let is_body = raw || !arguments.is_empty() && arguments.iter().all(|argument| argument.name.is_empty());
         if is_body && (has_body || method == "get") {
-            set_default_type(headers, &format!("text/plain; charset={charset}"));
+            body::set_default_type(headers, &format!("text/plain; charset={charset}"));
             let mut body = Text::default();
             for argument in &arguments {
                 body.push(&argument.value_as_body());
@@ -249,7 +252,7 @@ impl<'e> Reader<'e, '_> {
         if ["", "utf-8", "utf8"].iter().any(|known| charset.eq_ignore_ascii_case(known)) {
             return "UTF-8".to_owned();
         }
-        self.note(node, format!("encodes its content as {charset}; here as UTF-8"));
+        self.note(node, format!("encodes its content as {charset}; here it is encoded as UTF-8"));
         charset
     }
 
@@ -280,17 +283,19 @@ impl<'e> Reader<'e, '_> {
         Body::Multipart(parts)
     }
 
-    /// Notes a URL that JMeter does not accept.
+    /// Adds a note if JMeter does not accept the URL.
     fn note_url(&mut self, node: &Node<'e>, path: &Text) {
         if let Some(invalid) = path.literal_parts().flat_map(str::chars).find(|c| "\"<>\\^`{|}".contains(*c)) {
             self.note(
                 node,
-                format!("JMeter does not send it, because `{invalid}` is not valid in a URL; here it is sent"),
+                format!(
+                    "JMeter does not send this request, because `{invalid}` is not valid in a URL; here it is sent"
+                ),
             );
         }
     }
 
-    /// Notes settings of a sampler that are not translated.
+    /// Adds notes on settings of a sampler that are not translated.
     fn note_other_settings(&mut self, node: &Node<'e>) {
         let element = node.element;
         if element.text_of("HTTPSampler.image_parser") == "true" {
@@ -308,10 +313,7 @@ impl<'e> Reader<'e, '_> {
             let name = self.resolve(manager, entry.text_of("Header.name").trim()).to_display();
             let value = self.resolve(manager, entry.text_of("Header.value").trim());
             if address::is_reserved_header(&name) || !address::is_valid_header(&name, &value) {
-                self.note(
-                    manager,
-                    format!("the header `{name}` is set by the generator itself or is not valid; left out"),
-                );
+                self.note(manager, address::header_left_out(&name));
                 continue;
             }
             if headers.len() + own.len() == MAX_HEADERS {

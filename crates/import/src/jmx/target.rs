@@ -8,13 +8,10 @@ use super::node::Node;
 use super::sampler::SamplerRequest;
 use crate::Error;
 use crate::action::Action;
-use crate::address::{Candidate, TargetChoice, choose_targets, target_name};
+use crate::address::{Candidate, MAX_TARGETS, TargetChoice, choose_targets};
 
 /// Maximum number of redirects that `JMeter` follows.
 const REDIRECTS: u32 = 20;
-
-/// Maximum number of targets.
-const MAX_TARGETS: usize = 100;
 
 impl<'e> Reader<'e, '_> {
     /// Chooses the targets, whose URLs are returned, and the target of each request; notes the requests without one.
@@ -69,14 +66,4 @@ impl<'e> Reader<'e, '_> {
         }
         target
     }
-}
-
-/// Further targets like `first`, named after their hosts.
-pub(super) fn more_targets(first: &Target, urls: &[Url]) -> Vec<Target> {
-    let mut targets: Vec<Target> = Vec::new();
-    for url in urls {
-        let name = target_name(url, |name| targets.iter().any(|target| target.name() == Some(name)));
-        targets.push(first.clone().with_url(url.clone()).with_name(name));
-    }
-    targets
 }

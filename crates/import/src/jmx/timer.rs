@@ -38,7 +38,7 @@ impl Reader<'_, '_> {
                     Distribution::poisson_millis(mean).map_or_else(|_| Delay::default(), Delay::from_distribution);
                 self.note(
                     node,
-                    "translated as JMeter implements it: the delay is a Poisson *count* of milliseconds, nearly constant, and does not make arrivals Poisson; for Poisson arrivals use exponential",
+                    "translated as JMeter implements it: the delay is a Poisson *count* of milliseconds, which is nearly constant and does not make arrivals Poisson; for Poisson arrivals use an exponential think time",
                 );
                 poisson.plus(&Delay::constant(offset))
             }

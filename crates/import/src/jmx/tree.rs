@@ -108,7 +108,11 @@ pub(super) fn read(text: &str, file: &str) -> Result<Element, Error> {
                 let c = known.ok_or_else(|| wrong(format!("`&{};` is not a character of XML", &*name)))?;
                 push(&mut open, c.encode_utf8(&mut [0; 4]));
             }
-            Event::DocType(_) => return Err(wrong("a document type declaration (DTD) is not allowed".to_owned())),
+            Event::DocType(_) => {
+                return Err(wrong(
+                    "a document type declaration (DTD) is not allowed; expected a JMeter test plan".to_owned(),
+                ));
+            }
             Event::Eof => {
                 let message = match open.last() {
                     Some(inner) => format!(

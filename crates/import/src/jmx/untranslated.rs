@@ -3,6 +3,12 @@
 use super::node::Node;
 use super::variables::EXTRACTOR_NAMES;
 
+/// A note on `node`: its description, and what to do instead, if there is a substitute.
+pub(super) fn note(node: &Node) -> String {
+    let description = describe(node);
+    if description.contains("; ") { description } else { format!("{description}; not translated") }
+}
+
 /// A short description of what `node` does in `JMeter`.
 pub(super) fn describe(node: &Node) -> String {
     let property = |names: &[&str]| {
@@ -41,7 +47,7 @@ pub(super) fn describe(node: &Node) -> String {
         }
         "DurationAssertion" => {
             let most = property(&["DurationAssertion.duration"]);
-            format!("fails responses that take longer than {most} ms; use [thresholds]")
+            format!("marks responses that take longer than {most} ms as failed; use [thresholds]")
         }
         _ if class.ends_with("Extractor") || class.ends_with("PostProcessor") => match extracted_names(node) {
             "" => "processes the response".to_owned(),
@@ -68,7 +74,7 @@ fn describe_by_name(class: &str) -> Option<&'static str> {
         "DNSCacheManager" => "resolves host names in its own way",
         "UserParameters" => "gives each thread its own variables",
         "SyncTimer" => "collects threads and releases them together",
-        "TestFragmentController" => "runs only where a module controller refers to it",
+        "TestFragmentController" => "runs only if a module controller refers to it",
         "ModuleController" | "IncludeController" => "runs elements that are defined elsewhere",
         "CriticalSectionController" => "admits one thread at a time",
         "ResultCollector" | "BackendListener" | "Summariser" | "ResultSaver" => {
@@ -90,7 +96,7 @@ fn describe_by_name(class: &str) -> Option<&'static str> {
             "configures a connection that is not HTTP"
         }
         "RedisDataSet" | "VariablesFromCSV" => {
-            "reads values from an external source; write them to a file and use it under [variables]"
+            "reads values from an external source; write the values to a file, and name the file under [variables]"
         }
         "RegExUserParameters" => "sends values of a response as parameters of the next request",
         "ResultAction" => "stops a thread or the test after a failed sample; set on_failure of a request",
@@ -116,10 +122,10 @@ fn describe_by_name(class: &str) -> Option<&'static str> {
     })
 }
 
-/// A short description by the end of the class name, for elements without one of their own.
+/// A short description chosen by the end of the class name, for elements without a description of their own.
 fn describe_by_suffix(class: &str) -> &'static str {
     match class {
-        _ if class.ends_with("Assertion") => "fails responses that are not as expected",
+        _ if class.ends_with("Assertion") => "marks unexpected responses as failed",
         _ if class.ends_with("DriverConfig") => "configures a browser",
         _ if class.ends_with("Sampler") || class.ends_with("Request") => "sends requests of an unsupported kind",
         _ if class.ends_with("Modifier") => "changes the request before it is sent",

@@ -66,7 +66,7 @@ pub(super) struct Variables<'g> {
     /// Line of the current element outside of samplers; 0 inside a sampler.
     current_line: usize,
     substituted_bytes: usize,
-    /// Nesting depth of the function calls whose arguments only the run knows.
+    /// Nesting depth of function calls with run-time arguments.
     computed_depth: usize,
 }
 
@@ -133,7 +133,7 @@ impl<'g> Variables<'g> {
             _ => false,
         };
         if let Some(within) = within.filter(|_| anew) {
-            self.note(node, format!("takes a new value each time {within} starts; here once per iteration"));
+            self.note(node, format!("takes a new value each time {within} starts; here it takes one per iteration"));
         }
         // These controllers start once per iteration, with all that they contain, or with one of it.
         let all = [
@@ -247,7 +247,7 @@ impl<'g> Variables<'g> {
             let whose = if property("CounterConfig.per_user") == "true" { " for each user" } else { "" };
             self.note(
                 node,
-                format!("counts `{name}` in steps of {step}{whose}; here in steps of 1, shared by all users"),
+                format!("counts `{name}` in steps of {step}{whose}; here it counts in steps of 1, shared by all users"),
             );
         }
         if !property("CounterConfig.end").is_empty() {
@@ -393,7 +393,7 @@ impl<'g> Variables<'g> {
         resolved.push_str(rest);
     }
 
-    /// The text for a function call with arguments that only the run knows.
+    /// The text for a function call with run-time arguments.
     fn computed_call(&mut self, name: &str) -> Option<Text> {
         let (function, arguments) = parse_call(name).filter(|_| self.computed_depth < MAX_DEPTH)?;
         let properties = std::mem::take(&mut self.properties_without_default);
@@ -555,6 +555,14 @@ impl<'g> Variables<'g> {
                     self.values.insert(name.to_owned(), sum.clone().into());
                 }
                 Some(sum)
+            }
+            "__lowercase" | "__uppercase" => {
+                let element = format!("`{function}`");
+                if self.notes.iter().all(|note| note.element != element) {
+                    let message = "belongs to the plugin Custom JMeter Functions; without the plugin, JMeter sends the call as text";
+                    self.notes.push(Note { line: 0, element, message: message.to_owned() });
+                }
+                functions::evaluate(function, &arguments)
             }
             "__V" => argument(0).and_then(|name| self.values.get(&name)).map(|known| known.text.to_display()),
             _ => functions::evaluate(function, &arguments),

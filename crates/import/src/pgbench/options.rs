@@ -1,6 +1,7 @@
 //! Command-line options of pgbench.
 
 use crate::shell::{Command, Word};
+use crate::text::file_name;
 
 use super::LineError;
 
@@ -125,7 +126,7 @@ const COMMAND_PREFIXES: [&str; 6] = ["$", "sudo", "time", "nohup", "nice", "exec
 
 /// Whether a word is the program name pgbench.
 pub(super) fn is_pgbench(word: &str) -> bool {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let name = file_name(word);
     name == "pgbench" || name.eq_ignore_ascii_case("pgbench.exe")
 }
 
@@ -263,7 +264,7 @@ impl Options {
         Ok(())
     }
 
-    /// Notes an option that changes only the output.
+    /// Adds a note on an option that changes only the output.
     fn output(&mut self, line: usize, name: &str, value: &str) {
         let Some((_, message)) = OUTPUT.iter().find(|(known, _)| *known == name) else { return };
         let letter = WITH_VALUE.iter().chain(&WITHOUT_VALUE).find(|(letter, known)| *known == name && *letter != '\0');

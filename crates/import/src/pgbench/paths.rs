@@ -222,7 +222,7 @@ fn follow(
 }
 
 impl ScriptPath {
-    /// Applies what is known about random numbers at the end of the path to all its steps.
+    /// Applies the final ranges of random numbers, known at the end of the path, to all its steps.
     fn simplified(mut self) -> Result<Self, LineError> {
         let only = |draw: usize| match self.draws[draw].ranges.as_slice() {
             [(low, high)] if low == high => Some(*low),
@@ -262,7 +262,7 @@ impl ScriptPath {
         })
     }
 
-    /// The query result that `name` refers to, if any: of the last `\gset` that may have set it.
+    /// The query result that `name` refers to, from the last `\gset` that may have set it; `None` if there is none.
     fn extracted(&mut self, name: &str, outside: &Outside<'_>) -> Result<Option<Expression>, String> {
         if outside.preset.iter().any(|given| given == name) || self.answers.contains(name) {
             return Ok(None);
@@ -353,7 +353,8 @@ impl ScriptPath {
         let condition = self.resolved(condition, "condition", outside)?;
         if condition.needs_runtime() {
             return Err(
-                "the condition depends on a query result or on the client; workloads only branch at random".to_owned()
+                "the condition depends on a query result or on the client; a workload can only branch at random"
+                    .to_owned(),
             );
         }
         let draw = match condition.draws().as_slice() {

@@ -61,7 +61,7 @@ fn steps_of_a_scenario_are_a_flow() {
     let (plan, workload) = flow(
         "- post: {url: /login, json: {user: ann, n: 3, tags: [a]}, capture: {json: $.token, as: token}}\n\
          - think: 2\n\
-         - get: {url: /items, qs: {q: a b, page: 1}, headers: {Authorization: \"Bearer {{ token }}\"}}\n\
+         - get: {url: /items, qs: {q: a b, page: 1}, headers: {Authorization: \"Bearer {{ token }}\"}, followRedirect: false}\n\
          - loop:\n  - get: {url: /item}\n  - think: 500ms\n  count: 3\n\
          - log: done",
     );
@@ -73,6 +73,7 @@ fn steps_of_a_scenario_are_a_flow() {
     assert_eq!((&login.extract[0].which, &login.extract[0].if_missing), (&Which::Random, &IfMissing::Fail));
     assert_eq!(login.on_failure, OnFailure::EndSession);
     assert_eq!(plan.requests[1].headers[0].1.to_source(), "Bearer {{token}}");
+    assert_eq!((login.redirects, plan.requests[1].redirects), (None, Some(0)));
     let thinks: Vec<f64> = plan.flows[0]
         .steps
         .iter()
@@ -158,6 +159,12 @@ fn conditions_and_probabilities_decide_requests() {
 }
 
 #[test]
+fn numbers_in_json_paths_are_indices() {
+    let (plan, _) = flow("- get: {url: /a, capture: {json: $.a.0.b.x1, as: n}}\n- get: {url: \"/b?{{ n }}\"}");
+    assert!(matches!(&plan.requests[0].extract[0].find, Find::Json(path) if path == "$.a[0].b.x1"), "{plan:?}");
+}
+
+#[test]
 fn loops_over_lists_and_ranges_are_written_out() {
     let (plan, _) = flow(
         "- loop: [{get: {url: \"/{{ $loopElement }}/{{ $loopCount }}\"}}]\n  over: [x, y]\n- loop: [{get: {url: \"/{{ $loopCount }}\"}}]\n  count: 2-4",
@@ -170,7 +177,7 @@ fn loops_over_lists_and_ranges_are_written_out() {
 #[test]
 fn checks_and_limits() {
     let text = format!(
-        "{HEAD}  ensure:\n    thresholds: [{{http.response_time.p95: 250}}]\n    conditions:\n      - {{expression: http.response_time.p99 < 500 and http.request_rate > 4}}\n      - {{expression: http.codes.500 == 0}}\n    maxErrorRate: 1\nscenarios:\n  - flow:\n      - get:\n          url: /a\n          expect: [{{statusCode: [200, 201]}}, {{contentType: json}}, {{hasProperty: items.length}}, {{cdnHit: true}}]\n          match: {{json: $.kind, value: tea}}\n"
+        "{HEAD}  ensure:\n    thresholds: [{{http.response_time.p95: 250}}, {{http.response_time.p95: 300}}]\n    conditions:\n      - {{expression: http.response_time.p99 < 500 and http.request_rate > 4}}\n      - {{expression: http.codes.500 == 0}}\n    maxErrorRate: 1\nscenarios:\n  - flow:\n      - get:\n          url: /a\n          expect: [{{statusCode: [200, 201]}}, {{contentType: json}}, {{hasProperty: items.length}}, {{cdnHit: true}}]\n          match: {{json: $.kind, value: tea}}\n"
     );
     let (plan, _) = script(&text);
     let thresholds: Vec<String> = plan.thresholds.iter().map(ToString::to_string).collect();
@@ -178,7 +185,7 @@ fn checks_and_limits() {
     for (at, part) in ["p95", "p99", "throughput", "visits.success"].into_iter().enumerate() {
         assert!(thresholds[at].contains(part), "{thresholds:?}");
     }
-    assert!(has(&plan, "`http.codes.500 == 0` is no limit") && has(&plan, "expects `cdnHit`"), "{:?}", plan.notes());
+    assert!(has(&plan, "`http.codes.500 == 0` does not limit") && has(&plan, "expects `cdnHit`"), "{:?}", plan.notes());
     let names: Vec<&str> = plan.requests[0].check.iter().map(|check| check.name.as_str()).collect();
     assert_eq!(names, ["$.kind = tea", "status [200, 201]", "content type json", "hasProperty items.length"]);
     assert_eq!(plan.requests[0].check[1].test, Test::Status(vec![(200, 200), (201, 201)]));
@@ -199,4 +206,23 @@ fn json_scripts_are_read_and_hostile_ones_refused() {
     for text in ["config:\n  a: 1\nscenarios:\n", "config: 3\nscenarios: 4\n", "config:\nscenarios:\n  - flow: 3\n"] {
         assert!(read(text, "f", None).is_err(), "{text}");
     }
+}
+
+/// What Artillery 2 sends in `tests/wire`.
+#[test]
+fn values_without_a_match_keys_with_values_and_redirects_are_those_of_artillery() {
+    let capture = |find: &str, more: &str| format!("- get: {{url: /a, capture: {{{find}, as: t{more}}}}}");
+    let missing = |steps: &str| flow(steps).0.requests[0].extract[0].if_missing.clone();
+    let default = |text: &str| IfMissing::Default(text.to_owned());
+    assert_eq!(missing(&capture("json: $.x", ", strict: false")), default("undefined"));
+    assert_eq!(missing(&capture("selector: b, attr: c", ", strict: false")), default("undefined"));
+    assert_eq!(missing(&capture("header: x-a", ", strict: false")), default(""));
+    assert_eq!(missing(&capture("json: $.x", "")), IfMissing::Fail);
+    let lenient = "config:\n  target: http://h\n  http: {defaults: {strictCapture: false}}\nscenarios:\n  - flow: [{get: {url: /a, capture: {json: $.x, as: t}}}]\n";
+    assert_eq!(script(lenient).0.requests[0].extract[0].if_missing, default("undefined"));
+    let named = "config:\n  target: http://h\n  variables: {v: tea}\nscenarios:\n  - flow: [{post: {url: /f, json: {\"{{ v }}\": 1, a: 2}}}]\n";
+    let (plan, _) = script(named);
+    assert_eq!(plan.requests[0].body, Body::Text(Template::new("{\"a\":2,\"tea\":1}")));
+    assert!(has(&plan, "repeats a POST after a redirect"), "{:?}", plan.notes());
+    assert!(!has(&flow("- post: {url: /f, followRedirect: false}").0, "repeats a POST"));
 }

@@ -149,6 +149,23 @@ fn circular_references_and_nested_variables_end() {
     assert!(read(&collection, "f", None).unwrap()[0].text("f").unwrap().len() < 256 << 20);
 }
 
+#[test]
+fn comparisons_of_names_are_limited() {
+    let list = |each: fn(usize) -> String| (0..19_000).map(each).collect::<Vec<_>>().join(",");
+    let schema = format!(
+        "{{\"required\": [{}], \"properties\": {{{}}}, \"example\": {{}}}}",
+        list(|n| format!("\"p{n}\"")),
+        list(|n| format!("\"p{n}\": {{\"readOnly\": true}}"))
+    );
+    let body = "{\"requestBody\": {\"content\": {\"application/json\": {\"schema\": {\"$ref\": \"#/components/schemas/S\"}}}}}";
+    let paths: Vec<String> = (0..100).map(|n| format!("\"/{n}\": {{\"post\": {body}}}")).collect();
+    let api = format!(
+        "{{\"openapi\": \"3.0.0\", \"paths\": {{{}}}, \"components\": {{\"schemas\": {{\"S\": {schema}}}}}}}",
+        paths.join(",")
+    );
+    assert_eq!(read(&api, "f", None).unwrap()[0].requests.len(), 100);
+}
+
 /// Mutated files give a plan whose workload can be parsed, or a one-line error.
 #[test]
 fn mutated_files_give_a_plan_or_a_one_line_error() {

@@ -27,7 +27,7 @@ fn executors_are_arrivals() {
     assert_eq!((*users, *visits, stages.len(), plan.duration), (50, None, 0, seconds(600)));
     assert_eq!(plan.requests[0].path.to_source(), "/a?b=1");
     assert!(
-        plan.notes().iter().any(|note| note.contains("think times and checks are a program")),
+        plan.notes().iter().any(|note| note.contains("think times and checks of k6 are a program")),
         "{:?}",
         plan.notes()
     );
@@ -73,9 +73,19 @@ fn thresholds_are_limits() {
         Threshold::new("errors.rate", "< 1%").unwrap().stopping(Nanos::from_secs(10)),
     ];
     assert_eq!(plan.thresholds, expected);
-    for note in ["applies to scenario:x only", "`rate>0.9` is no limit"] {
+    for note in ["applies to scenario:x only", "`rate>0.9` does not limit", "without waiting for a connection"] {
         assert!(plan.notes().iter().any(|line| line.contains(note)), "{note}: {:?}", plan.notes());
     }
+}
+
+#[test]
+fn more_redirects_than_offered_follows_are_noted() {
+    let redirects = |most: &str| {
+        let plan = one(&format!("{{\"vus\": 1, \"duration\": \"1m\", \"maxRedirects\": {most}}}"));
+        (plan.target.redirects(), plan.notes().iter().any(|note| note.contains("maxRedirects: is ")))
+    };
+    assert_eq!(redirects("7"), (7, false));
+    assert_eq!(redirects("500"), (100, true));
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn errors_name_their_position() {
         ("pgbench -U me", "load.sh: the host of line 1 `pgbench` is unknown: the variable `PGHOST`"),
         ("PGHOST=h pgbench", "the variable `PGUSER` has no value"),
         ("pgbench -h h -U me -p x", "load.sh:1: `x` is not a port number"),
-        ("pgbench -T 5 \"host=h user=me\"", "write it as a URL"),
+        ("pgbench -T 5 \"host=h user=me\"", "write a URL instead"),
         ("pgbench -h h -U me -c", "ends after client, which needs a value"),
         ("pgbench -h h -U me -c 0", "--client 0: invalid number"),
         ("pgbench -h h -U me -t 1 -T 1", "-t and -T cannot be combined"),

@@ -74,7 +74,7 @@ fn fragments_are_not_sent_and_invalid_urls_are_noted() {
     assert_eq!(paths(&of("/a?x=1#part")), ["/a?x=1"]);
     let plan = of("/a|b");
     assert!(
-        paths(&plan) == ["/a|b"] && has(&plan, "JMeter does not send it, because `|` is not valid"),
+        paths(&plan) == ["/a|b"] && has(&plan, "JMeter does not send this request, because `|` is not valid"),
         "{:?}",
         plan.notes()
     );
@@ -148,7 +148,7 @@ fn once_only_controllers_of_a_group_are_made_once_by_each_user() {
     assert_eq!((once_and_each(&plan), &plan.notes[..]), ((vec!["login"], vec!["a", "b"]), &[][..]));
     let (plan, _) = one(&threads(2, 0, &(get("a", "") + &login)));
     assert_eq!(once_and_each(&plan), (vec!["login"], vec!["a"]));
-    assert!(has(&plan, "here they come before them"), "{:?}", plan.notes());
+    assert!(has(&plan, "here they are sent before the others"), "{:?}", plan.notes());
     // Nothing else: a single iteration.
     let (plan, workload) = one(&threads(2, 0, &login));
     let Sessions::Closed(closed) = workload.sessions() else { panic!("{workload}") };
@@ -218,7 +218,7 @@ fn conditions_that_a_run_decides_are_conditions_of_steps() {
     {
         let (plan, _) = one(&threads(1, 0, &(content + &get("z", ""))));
         assert!(plan.flows[0].steps.iter().all(|step| step.only_if.is_none()));
-        assert!(has(&plan, "here always") || has(&plan, "here it always holds"), "{:?}", plan.notes());
+        assert!(has(&plan, "here they always run") || has(&plan, "here it always holds"), "{:?}", plan.notes());
     }
     // WhileController.endOfLoop: a single request is repeated until the condition no longer holds.
     let poll =
@@ -372,7 +372,11 @@ fn several_requests_are_repeated_or_skipped_together() {
     assert!(has(&plan, "while a condition holds"), "{:?}", plan.notes());
     // A choice has no last step.
     let (plan, _) = looped(&under("RandomController", &[], &[numbered("b"), numbered("c")].concat()));
-    assert!(plan.flows.iter().all(|flow| flow.blocks.is_empty()) && has(&plan, "here once"), "{:?}", plan.notes());
+    assert!(
+        plan.flows.iter().all(|flow| flow.blocks.is_empty()) && has(&plan, "here they run once"),
+        "{:?}",
+        plan.notes()
+    );
     // Its condition is examined at each step, and so may not be changed by them.
     let either = under("RandomController", &[], &[get("b", ""), get("c", "")].concat());
     let content = guarded("${__jexl3(${n} == 2)}", &(either + &get("d", "")));
@@ -427,6 +431,11 @@ fn once_only_controllers_below_others_run_once_for_a_thread() {
         let (plan, _) = one(&threads_with_loops(1, &(content + &get("z", ""))));
         assert_eq!(shape(&plan), format!("{sent}z"));
     }
+    // In a thread that goes on to another iteration, only what is outside of loops can be sent once.
+    let (plan, _) = one(&threads(1, 0, &(looped(&simple) + &get("z", ""))));
+    assert!(has(&plan, "every iteration, not once per thread"), "{:?}", plan.notes());
+    let (plan, _) = one(&threads(1, 0, &(simple + &get("z", ""))));
+    assert!(plan.notes().is_empty());
 }
 
 /// A group of one thread with this number of iterations.

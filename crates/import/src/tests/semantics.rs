@@ -153,7 +153,7 @@ fn switch_controller_selects_its_child() {
     }
     let data = element("CSVDataSet", &[("filename", "k.csv"), ("variableNames", "kind")]);
     let (names, plan) = asked(&(data + &switch("${kind}")));
-    assert!(names == "abc" && has(&plan, "by `${kind}`; here one is chosen at random"), "{:?}", plan.notes());
+    assert!(names == "abc" && has(&plan, "by `${kind}`; here a child is chosen at random"), "{:?}", plan.notes());
     let dice = element("RandomVariableConfig", &[("variableName", "k"), ("minimumValue", "1"), ("maximumValue", "2")]);
     let (names, plan) = asked(&(dice + &switch("${k}")));
     assert!(names == "bc" && has(&plan, "an independent random number"), "{:?}", plan.notes());
@@ -162,7 +162,11 @@ fn switch_controller_selects_its_child() {
 #[test]
 fn children_of_a_runtime_controller_run_once() {
     let (plan, _) = one(&threads(1, 0, &under("RunTime", &[("RunTime.seconds", "5")], &get("a", ""))));
-    assert!(paths(&plan) == ["/a"] && has(&plan, "repeats its children for 5 s; here once"), "{:?}", plan.notes());
+    assert!(
+        paths(&plan) == ["/a"] && has(&plan, "repeats its children for 5 s; here they run once"),
+        "{:?}",
+        plan.notes()
+    );
 }
 
 #[test]
@@ -222,7 +226,7 @@ fn size_and_status_assertions_are_translated() {
     let (code, body) = ("Assertion.response_code", "Assertion.response_data");
     let ignores = [("Assertion.assume_success", "true")];
     let (_, notes) = response(code, "404", &[]);
-    assert!(notes[0].contains("JMeter still fails the response"), "{notes:?}");
+    assert!(notes[0].contains("JMeter still marks the response as failed"), "{notes:?}");
     assert_eq!(response(code, "404", &ignores), (vec![Test::Status(vec![(404, 404)])], vec![]));
     let contains = || Test::Text(Find::Body, TextCondition::Contains(literal_template("x")));
     assert_eq!(response(body, "x", &ignores), (vec![contains(), Test::Status(vec![(100, 999)])], vec![]));
@@ -351,7 +355,7 @@ fn constant_conditions_and_functions_are_evaluated() {
             &get("yes", ""),
         ),
         under("IfController", &[("IfController.condition", "\"${x}\" == \"2\"")], &get("no", "")),
-        get("a?${__lowercase(ABC)}${__jexl3(1 + 2)}${__groovy('x' + 'y')}", ""),
+        get("a?${__changeCase(ABC,LOWER)}${__jexl3(1 + 2)}${__groovy('x' + 'y')}", ""),
     ];
     let own = "<Arguments><collectionProp name=\"Arguments.arguments\"><elementProp name=\"x\"><stringProp name=\"Argument.value\">1</stringProp></elementProp></collectionProp></Arguments><hashTree/>";
     let (plan, _) = one(&threads(1, 0, &(own.to_owned() + &content.concat())));

@@ -20,7 +20,7 @@ pub(super) struct Buffer(Vec<epoll::Event>);
 
 impl Default for Buffer {
     fn default() -> Self {
-        Self(Vec::with_capacity(256))
+        Self(Vec::with_capacity(super::Poller::MAX_READY))
     }
 }
 
@@ -51,6 +51,9 @@ impl System {
     pub(super) fn remove(&self, source: BorrowedFd<'_>) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
+
+    #[expect(clippy::unused_self, reason = "other systems need it")]
+    pub(super) fn remove_closing(&self, _: BorrowedFd<'_>) {}
 
     pub(super) fn wait(&self, buffer: &mut Buffer, timeout: Option<Nanos>, ready: &mut Vec<Ready>) -> io::Result<()> {
         let timeout =

@@ -41,6 +41,11 @@ impl System {
         self.0.delete(source)
     }
 
+    pub(super) fn remove_closing(&self, source: BorrowedFd<'_>) {
+        // An error means that the source was not added; the caller closes it in any case.
+        let _ = self.remove(source);
+    }
+
     pub(super) fn wait(&self, buffer: &mut Buffer, timeout: Option<Nanos>, ready: &mut Vec<Ready>) -> io::Result<()> {
         buffer.0.clear();
         self.0.wait(&mut buffer.0, timeout.map(|t| Duration::from_nanos(t.0)))?;

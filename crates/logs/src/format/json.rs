@@ -135,7 +135,7 @@ impl Json {
         let field = |field: usize| keys[field].iter().find_map(|key| find(line, key).filter(|value| !value.is_null()));
         let text = |at: usize| field(at).and_then(Value::as_str).unwrap_or("").as_bytes();
         let mut entry = Entry {
-            time: instant(field(TIME).ok_or("no time")?, stamps).ok_or("the time is in no known form")?,
+            time: instant(field(TIME).ok_or("no time")?, stamps).ok_or("unknown time format")?,
             client: text(CLIENT),
             agent: text(AGENT),
             method: text(METHOD),
@@ -171,7 +171,7 @@ impl Json {
     }
 }
 
-/// Value of `key`, tried as a whole first, then as a path of keys; of a list the first element.
+/// Value of `key`: first of the whole text as one key, then as a path of keys. Of a list, the first element is taken.
 fn find<'v>(line: &'v Value, key: &str) -> Option<&'v Value> {
     let found = line.get(key).or_else(|| {
         let (first, rest) = key.split_once('.')?;

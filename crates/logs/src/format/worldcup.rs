@@ -48,7 +48,7 @@ pub(crate) fn parse<'a>(record: &'a [u8], path: &'a mut Vec<u8>) -> Result<Entry
     })
 }
 
-/// The status codes of RFC 2068 in order, by their place.
+/// The status codes of RFC 2068 in ascending order; a log contains their index.
 fn code(place: u8) -> u16 {
     let place = u16::from(place);
     match place {

@@ -76,8 +76,8 @@ mod tests {
         assert_eq!(
             swf.broken,
             [
-                "log.swf:6: its run time is neither a time nor -1",
-                "log.swf:7: its run time is not a number",
+                "log.swf:6: the run time is neither a time nor -1",
+                "log.swf:7: the run time is not a number",
                 "log.swf:8: a job has 18 fields"
             ]
         );

@@ -65,7 +65,7 @@ pub(super) fn solve(
     if !exponential_think {
         return Ok(Finding::none(
             model,
-            "with this discipline and service distribution the think time must be exponential, and it is not",
+            "with this discipline and service distribution the think time must be exponential, but is not",
         ));
     }
     let solved = match (discipline, m) {
@@ -106,7 +106,8 @@ impl Solved {
     }
 }
 
-/// One server that neither interrupts requests nor looks at their sizes; `None` where no formula has its service.
+/// One server that neither interrupts requests nor considers their sizes; `None` if no formula covers its service
+/// distribution.
 fn size_blind(users: u64, think: f64, service: &Service) -> Result<Option<Solved>, Error> {
     match service.size_blind_distribution().map(|distribution| phases::solve(&distribution, users, think)) {
         Some(Ok(means)) => return Ok(Some(Solved::by_levels(means))),

@@ -13,7 +13,7 @@ use crate::open::load_dependent::{LoadDependent, solve};
 enum Chain {
     /// With exponential service.
     Exponential,
-    /// With any service distribution of the same mean.
+    /// Any service distribution with the same mean gives the same metrics.
     Insensitive,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn open(rate: f64, pattern: &Pattern, server: &Server, service: &Serv
     if !matches!(pattern, Pattern::Poisson(Batch::Single | Batch::Fixed(1))) {
         return Ok(Finding::none(
             "GI/G/1",
-            "load-dependent rates with arrivals that are no Poisson process of single requests",
+            "load-dependent rates with arrivals that are not a Poisson process of single requests",
         ));
     }
     let Some(chain) = chain(server, service) else { return Ok(none(format!("M/G/{}", ending(server)), server)) };
@@ -100,10 +100,7 @@ pub(super) fn closed(
     let name = format!("closed M/G/{}, {users} users", ending(server));
     let Some(chain) = chain(server, service) else { return Ok(none(name, server)) };
     if capacity.is_some() && !exponential_think {
-        return Ok(Finding::none(
-            name,
-            "where requests are rejected the think time must be exponential, and it is not",
-        ));
+        return Ok(Finding::none(name, "where requests are rejected the think time must be exponential, but is not"));
     }
     let found = closed::solve(&server.total_rates(), capacity, service.mean(), users, think)?;
     let before = capacity.map_or_else(

@@ -20,7 +20,7 @@ use crate::{Error, Percentiles};
 
 const KLEINROCK: &str = "Kleinrock 1975, Queueing Systems I";
 /// The assumption of a thread pool.
-const THREADS: &str = "Poisson arrivals, exponential service: whichever requests have a thread, min(requests, threads, servers) servers are busy";
+const THREADS: &str = "Poisson arrivals, exponential service: min(requests, threads, servers) servers are busy, in whatever order requests get threads";
 const PK: &str = "Pollaczek 1930, Khinchine 1932";
 
 /// Solves arrivals in this pattern at `rate` requests per second.
@@ -34,12 +34,12 @@ pub(super) fn solve(rate: f64, pattern: &Pattern, server: &Server, service: &Ser
     }
 }
 
-/// Whether the discipline serves in an order that neither looks at sizes nor preempts, with room for all requests.
+/// Whether the order of service ignores sizes, requests are not preempted, and the capacity is unlimited.
 fn is_plain(server: &Server) -> bool {
     server.capacity().is_none() && matches!(server.discipline(), Policy::Fcfs | Policy::Lcfs { preemptive: false })
 }
 
-/// Every request has its own server, so the response is the service in every pattern.
+/// Every request has its own server, so the response time is the service time for any arrivals.
 fn infinite(rate: f64, pattern: &Pattern, service: &Service) -> Result<Finding, Error> {
     let (mean, load) = (service.mean(), positive("the rate", rate)? * service.mean());
     let (model, method, source) = match pattern {
@@ -92,7 +92,10 @@ fn renewal(rate: f64, gaps: &Distribution, server: &Server, service: &Service) -
     let load = positive("the rate", rate)? * mean / f64::from(m);
     let model = format!("GI/{}/{m}", if service.is_exponential() { "M" } else { "G" });
     if !is_plain(server) {
-        return Ok(Finding::none(model, format!("{} with arrivals that are no Poisson process", server.discipline())));
+        return Ok(Finding::none(
+            model,
+            format!("{} with arrivals that are not a Poisson process", server.discipline()),
+        ));
     }
     below_one(load)?;
     if m > 1 || !service.is_exponential() {
@@ -121,7 +124,7 @@ fn renewal(rate: f64, gaps: &Distribution, server: &Server, service: &Service) -
     ))
 }
 
-/// GI/G/m by the wait of M/M/m times (Ca2 + Cs2) / 2.
+/// GI/G/m: the wait is that of M/M/m, multiplied by (Ca2 + Cs2) / 2.
 fn allen_cunneen(
     model: String,
     rate: f64,
@@ -289,7 +292,7 @@ fn mg1(rate: f64, load: f64, server: &Server, service: &Service) -> Result<Findi
     Ok(Finding::known("M/G/1", known, "Poisson arrivals, one server, order of service independent of sizes"))
 }
 
-/// Metrics of each class where the discipline does not look at classes; `of` returns the mean and the percentiles of the
+/// Metrics of each class under a discipline that ignores classes; `of` returns the mean and the percentiles of the
 /// response of a class.
 fn classes(rate: f64, service: &Service, of: impl Fn(&Service) -> (f64, Option<Percentiles>)) -> Vec<ClassMetrics> {
     let metrics = |(name, share, part): (&str, f64, Service)| {
@@ -299,8 +302,8 @@ fn classes(rate: f64, service: &Service, of: impl Fn(&Service) -> (f64, Option<P
     service.parts().into_iter().map(metrics).collect()
 }
 
-/// Percentiles of the response of a `part` of the requests under a discipline that does not look at sizes, one server; `None`
-/// where they are not known.
+/// Percentiles of the response of a `part` of the requests at one server with a discipline that ignores sizes; `None`
+/// if they are not known.
 fn size_blind_percentiles(
     response: f64,
     rate: f64,

@@ -1,10 +1,11 @@
 //! Networks with regions of limited capacity, by flow-equivalent servers.
 //!
 //! A region is replaced by one station. Its rate with n requests is the throughput of the stations of the region alone with n users who do
-//! not think (Norton's theorem; Chandy, Herzog and Woo 1975), and with more requests than places that of a full region. Where the
-//! region is one station with exponential service, or rejects and is the whole network, this is exact. Else it is an approximation: a full
-//! region does not complete requests as a Poisson process. Service that is not exponential is refused where requests wait: with few places
-//! processor sharing is no longer insensitive, and the error reaches 80 %.
+//! not think (Norton's theorem; Chandy, Herzog and Woo 1975), and with more requests than its capacity the throughput
+//! of a full region. This is exact if the region is one station with exponential service, or if it is the whole network
+//! and rejects requests. Otherwise it is an approximation, because a full region does not complete requests as a
+//! Poisson process. If requests wait before a region, its service must be exponential: with a small capacity processor
+//! sharing is no longer insensitive to the distribution, and the error reaches 80 %.
 
 use offered_workload::{Rates, Region, WhenFull};
 
@@ -23,7 +24,7 @@ const SOURCE: &str = "Chandy, Herzog and Woo 1975; Sauer 1981";
 /// A network in which each region is one station.
 struct Network {
     stations: Vec<Station>,
-    /// What each of the stations stands for.
+    /// The station or region of the original network that each station represents.
     parts: Vec<Part>,
     is_exact: bool,
 }
@@ -39,7 +40,7 @@ enum Part {
 struct FlowEquivalent {
     name: String,
     capacity: u64,
-    /// Its largest throughput, requests per second.
+    /// The largest throughput, requests per second.
     throughput: f64,
     /// Mean number of times that a request enters it.
     entries: f64,
@@ -101,7 +102,7 @@ fn network(nodes: &[Node], regions: &[&Region], most: Option<u64>) -> Result<Net
         let capacity = u64::from(region.capacity);
         if capacity > MAX_CAPACITY {
             return Err(Error::Unsupported(format!(
-                "`{}` has a capacity of {capacity}, and the solution of a region takes at most {MAX_CAPACITY}; lower it or simulate",
+                "`{}` has a capacity of {capacity}, and the solution of a region permits at most {MAX_CAPACITY}; lower the capacity or simulate",
                 region.name
             )));
         }
@@ -127,7 +128,7 @@ fn network(nodes: &[Node], regions: &[&Region], most: Option<u64>) -> Result<Net
     Ok(found)
 }
 
-/// Mean number of times that a request comes to one of some stations from outside of them.
+/// Mean number of times that a request enters a group of stations from outside.
 fn entries(nodes: &[Node], is_inside: impl Fn(&Node) -> bool) -> Result<f64, Error> {
     let stations: Vec<Station> = nodes.iter().map(|(station, _)| station.clone()).collect();
     let flows = Flows::of(&stations)?;
@@ -150,7 +151,7 @@ fn rejected(system: System, name: &str, capacity: u64, network: Network) -> Resu
         System::Closed { users, exponential, .. } if !exponential && capacity < users => {
             return Ok(Finding::none(
                 name,
-                "where requests are rejected the think time must be exponential, and it is not",
+                "where requests are rejected the think time must be exponential, but is not",
             ));
         }
         System::Closed { users, think, .. } => (
@@ -252,36 +253,14 @@ impl FlowEquivalent {
 /// The metrics of the stations of a network with n requests inside with the probability `counts[n - 1]`.
 fn unfold(network: &Network, counts: &[f64], throughput: f64) -> Result<Vec<StationMetrics>, Error> {
     let stations = &network.stations;
-    let mut numbers = vec![0.0; stations.len()];
-    let mut inside: Vec<Vec<f64>> = stations.iter().map(|_| vec![0.0; counts.len() + 1]).collect();
-    for (n, p) in (1..).zip(counts) {
-        for (number, station) in numbers.iter_mut().zip(mva::solve(stations, n, 0.0)?.stations) {
-            *number += p * station.in_system;
-        }
-        for (place, part) in network.parts.iter().enumerate() {
-            if matches!(part, Part::Region(_)) {
-                let Occupancy { p: within, more, .. } = mva::occupancy(stations, n, 0.0, place)?;
-                for (sum, share) in inside[place].iter_mut().zip(within.iter().chain([&more])) {
-                    *sum += p * share;
-                }
-            }
-        }
-    }
-    let residence: Vec<f64> = numbers.iter().map(|number| number / throughput).collect();
+    let numbers = mva::mixed_occupancies(stations, counts)?;
+    let residence: Vec<f64> = numbers.iter().map(|number| number.mean() / throughput).collect();
     let own = Solution::of(stations, throughput, &residence, Some(counts.len() as u64)).stations;
     let mut metrics = Vec::new();
-    for ((part, own), p) in network.parts.iter().zip(own).zip(inside) {
+    for ((part, own), number) in network.parts.iter().zip(own).zip(&numbers) {
         match part {
             Part::Station => metrics.push(own),
-            Part::Region(region) => {
-                let mean = own.in_system;
-                // Numbers beyond the capacity are together in the last entry; their mean follows from the total.
-                let known: f64 = (0..region.capacity).zip(&p).map(|(n, p)| n as f64 * p).sum();
-                let more: f64 = p[region.capacity as usize..].iter().sum();
-                let occupancy =
-                    Occupancy { p: p[..region.capacity as usize].to_vec(), more, more_mean: (mean - known).max(0.0) };
-                metrics.extend(region.metrics(&occupancy, throughput)?);
-            }
+            Part::Region(region) => metrics.extend(region.metrics(number, throughput)?),
         }
     }
     Ok(metrics)

@@ -21,7 +21,8 @@ pub struct Bounds {
 /// Bounds for `users` users with mean think time `think`, seconds.
 ///
 /// # Errors
-/// There are no stations or no users, the think time is negative, or all stations are delays and none is a bottleneck.
+/// There are no stations or no users, the think time is negative, or all stations are delays, so there is no
+/// bottleneck.
 pub fn bounds(stations: &[Station], users: u64, think: f64) -> Result<Bounds, Error> {
     check_closed(stations, users, think)?;
     let bottleneck = stations.iter().map(|s| 1.0 / s.capacity(Some(users))).fold(0.0, f64::max);

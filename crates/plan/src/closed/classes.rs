@@ -9,7 +9,7 @@ pub struct Class {
     pub users: u64,
     /// Z, mean think time, seconds.
     pub think: f64,
-    /// D at each station in turn, seconds; zero at a station that the class does not visit.
+    /// Service demand D at each station in order, seconds; zero at a station that the class does not visit.
     pub demands: Vec<f64>,
 }
 

@@ -1,9 +1,10 @@
 //! N users and one server with any service distribution: M/G/1//N.
 //!
-//! The means hold for exponential think times and every order of service that neither interrupts requests nor looks at their sizes.
+//! The means hold for exponential think times and every order of service that neither interrupts requests nor depends
+//! on their sizes.
 //!
 //! Source: Takacs 1962, Introduction to the Theory of Queues, chapter 5 (machine interference). With S* the transform of the service time S,
-//! and `C_j` = product of S*(i/Z) / (1 - S*(i/Z)) over i = 1 to j, the probability that nobody is at the server is
+//! and `C_j` = product of S*(i/Z) / (1 - S*(i/Z)) over i = 1 to j, the probability that the server is idle is
 //!
 //! ```text
 //! 1 / (1 + N (E[S] / Z) sum over j = 0 to N - 1 of binomial(N - 1, j) / C_j)

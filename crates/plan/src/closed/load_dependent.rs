@@ -2,8 +2,8 @@
 //!
 //! The number of requests at the station is a birth-death chain with exponential service in an order that does not depend on sizes. Under
 //! processor sharing, where n requests get mu(n)/n each, it has the same distribution with any service distribution. A request that finds
-//! the station full is rejected, and its user thinks again; think times must then be exponential. With room for all requests only the mean
-//! of the think time matters.
+//! the station full is rejected, and its user thinks again; think times must then be exponential. If the capacity is
+//! unlimited, only the mean of the think time matters.
 //!
 //! Source: Gordon and Newell 1967; Cohen 1979; with a limit Engset 1918.
 
@@ -19,8 +19,8 @@ use crate::open::load_dependent::{LoadDependent, MAX_STATES, too_large};
 /// `capacity` requests are at the station.
 ///
 /// # Errors
-/// There are no users, the service time is not above zero, or the think time is negative. The think time is zero and there is not room for
-/// all users.
+/// There are no users, the service time is not above zero, or the think time is negative. The think time is zero, and
+/// the capacity is below the number of users.
 pub fn solve(
     rates: &Rates,
     capacity: Option<u64>,

@@ -1,9 +1,10 @@
 //! N users and m servers in one station: M/M/m/N/N, the machine repair model.
 //!
-//! The number of requests at the station is a birth-death chain, solved from its mode outward ([`crate::birth_death`]).
-//! This needs no subtraction, where load-dependent mean value analysis in floating point goes negative. The means hold
-//! for FCFS with exponential service and for processor sharing with any service distribution, and for any distribution
-//! of the think time. Percentiles and the request stream need FCFS and exponential think times.
+//! The number of requests at the station is a birth-death chain, solved from its most likely number outward
+//! ([`crate::birth_death`]). This needs no subtraction; load-dependent mean value analysis subtracts, and its results
+//! can become negative in floating point. The means hold for FCFS with exponential service and for processor sharing
+//! with any service distribution, and for any distribution of the think time. Percentiles and the request stream need
+//! FCFS and exponential think times.
 //!
 //! Source: Brady and Gunther 2016, sections 3.2 and 3.3; percentiles by the arrival theorem (Sevcik and Mitrani 1981).
 

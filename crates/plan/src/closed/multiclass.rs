@@ -29,16 +29,16 @@ impl Solution {
 /// A station with several servers: P(j requests there), for j below m - 1, by population vector.
 struct Busy {
     station: usize,
-    /// m - 1 numbers per vector; the first one is known from the start.
+    /// m - 1 numbers per vector; the first one is always known.
     probabilities: Vec<f64>,
 }
 
 /// Exact solution by the vector recursion of Reiser and Lavenberg (1980), with at most `budget` population vectors times servers
 /// of a station. `servers` are the numbers of servers of the stations.
 ///
-/// At a station with m servers an arrival of class c stays `D_c / m (1 + Q + sum over j < m - 1 of (m - 1 - j) P(j))`, where Q
-/// and P(j) are those of the network with one user of its class less. P(0) is the ratio of the normalisation constants without and with
-/// the station (Reiser 1981), so nothing is subtracted.
+/// At a station with m servers the mean residence time of class c is `D_c / m (1 + Q + sum over j < m - 1 of (m - 1 -
+/// j) P(j))`, where Q and P(j) are those of the network with one user of class c fewer. P(0) is the ratio of the
+/// normalisation constants without and with the station (Reiser 1981), so nothing is subtracted.
 ///
 /// # Errors
 /// There are no classes, a class has no users, the numbers of demands or of servers differ, a time is negative, or `budget` is too small.
@@ -102,8 +102,9 @@ fn several_servers(classes: &[Class], servers: &[u32], populations: &Populations
     stations.iter().copied().map(of).collect()
 }
 
-/// Bard-Schweitzer approximation, iterated until the relative change is below `tolerance`. A station with m servers is one server that is m times
-/// as fast, and a delay of the rest of the demand (Seidmann, Schweitzer and Shalev-Oren 1987).
+/// Bard-Schweitzer approximation, iterated until the relative change is below `tolerance`. A station with m servers
+/// becomes one server that is m times as fast, and a delay for the rest of the demand (Seidmann, Schweitzer and
+/// Shalev-Oren 1987).
 ///
 /// # Errors
 /// As [`exact`], without the budget; also an iteration that does not converge.
@@ -144,7 +145,7 @@ pub fn schweitzer(classes: &[Class], servers: &[u32], tolerance: f64) -> Result<
     Err(Error::NotConverged { steps: MAX_STEPS, tolerance })
 }
 
-/// R = D / m (1 + Q), with Q the queue that an arrival finds.
+/// R = D / m (1 + Q), where Q is the queue that an arrival finds.
 fn residence(class: &Class, servers: &[u32], seen: &[f64]) -> Vec<f64> {
     let of = class.demands.iter().zip(servers).zip(seen);
     of.map(|((demand, m), queue)| demand / f64::from(*m) * (1.0 + queue)).collect()
@@ -155,7 +156,7 @@ fn check(classes: &[Class], servers: &[u32]) -> Result<usize, Error> {
     let stations = classes.first().ok_or(Error::Empty { what: "classes" })?.demands.len();
     if servers.len() != stations {
         return Err(Error::Unsupported(format!(
-            "the number of servers is given {} times for {stations} stations; give one per station",
+            "the number of servers is given {} times for {stations} stations; give one number per station",
             servers.len()
         )));
     }
@@ -167,7 +168,7 @@ fn check(classes: &[Class], servers: &[u32]) -> Result<usize, Error> {
         not_negative("the think time of a class", class.think)?;
         if class.demands.len() != stations {
             return Err(Error::Unsupported(format!(
-                "class `{}` has {} demands for {} stations; give one per station, 0 for a station that it does not visit",
+                "class `{}` has {} demands for {} stations; give one demand per station, 0 for a station that the class does not visit",
                 class.name,
                 class.demands.len(),
                 stations

@@ -38,7 +38,7 @@ pub fn request_stream(service: &Distribution, users: u64, think: f64) -> Result<
     Ok(RequestStream::of(&chain(service, users, think)?))
 }
 
-/// Mean and standard deviation of the response time, from what a request finds at the server.
+/// Mean and standard deviation of the response time, from the state of the server when a request arrives.
 ///
 /// # Errors
 /// As [`solve`]; also a think time of zero.

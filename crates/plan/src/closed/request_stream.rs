@@ -1,8 +1,8 @@
 //! Regularity of the request stream of a closed system: CoV of the gaps, correlation of neighbouring gaps, and
 //! dispersion of counts.
 //!
-//! The CoV is Brady and Gunther's Principle B and looks at one gap at a time. The dispersion (variance of the count in
-//! a window over its mean, as the window grows) looks at all gaps together and determines the queue. In a closed system
+//! The CoV is Brady and Gunther's Principle B; it describes single gaps. The dispersion (variance of the count in a
+//! window over its mean, as the window grows) describes all gaps together and determines the queue. In a closed system
 //! near saturation the requests follow the departures of a busy server, so their long-range dispersion tends to the C2
 //! of its service, whatever the CoV.
 //!

@@ -1,8 +1,9 @@
 //! Bard-Schweitzer approximation of mean value analysis, for one class of users.
 //!
-//! It replaces "the queue an arrival finds, with one user fewer" by (N-1)/N of the queue itself and iterates
-//! (Schweitzer 1979; Bard 1979). Its error reaches about ten percent near the knee. Use [`super::mva`] unless you
-//! reproduce numbers made with the approximation, such as Brady and Gunther's Table 1 (tolerance 1e-3).
+//! It replaces the queue that an arrival finds (that of the network with one user fewer) by (N-1)/N of the queue
+//! itself, and iterates (Schweitzer 1979; Bard 1979). Its error reaches about ten percent near the knee. Use
+//! [`super::mva`] unless you reproduce numbers made with the approximation, such as Brady and Gunther's Table 1
+//! (tolerance 1e-3).
 
 use crate::error::positive;
 use crate::station::check_closed;

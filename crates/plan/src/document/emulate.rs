@@ -7,7 +7,7 @@ use offered_base::InvalidValue;
 use offered_distributions::Distribution;
 use offered_events::document::Schema;
 
-/// The traffic to emulate, and with which users.
+/// The traffic to emulate, and the choice of users.
 pub struct Question<'a> {
     /// Target request rate, per second.
     pub rate: f64,
@@ -26,10 +26,10 @@ pub struct Question<'a> {
 /// Makes a think time distribution from its mean in seconds.
 pub type Think = fn(f64) -> Result<Distribution, InvalidValue>;
 
-/// How the number of users is chosen.
+/// The choice of the number of users.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Users {
-    /// This number.
+    /// A fixed number.
     Fixed(u64),
     /// The smallest number that keeps R / (R + Z) below this share.
     MaxRort(f64),

@@ -134,8 +134,8 @@ impl Network {
     }
 }
 
-/// The paper's Figure 1: lambda = N/Z - Q/Z falls from N/Z at an empty server to 0 with all N queued; the system settles where the
-/// server's own curve crosses it.
+/// The paper's Figure 1: lambda = N/Z - Q/Z falls from N/Z at an empty server to 0 with all N users queued. The
+/// operating point is the intersection with the curve of the server.
 fn load_line(row: &Population) -> LoadLine {
     let Population { users, think_s, ratio_per_s, rate_per_s, concurrency, .. } = *row;
     LoadLine { users, think_s, rate_at_no_queue_per_s: ratio_per_s, queue_at_no_rate: users, rate_per_s, concurrency }

@@ -1,7 +1,7 @@
 //! M^\[X\]/G/1 under FCFS: batches of requests arrive as a Poisson process; one server.
 //!
-//! Source: Burke 1975; Takagi 1991, section 1.4. A batch waits as a request of M/G/1 with the service of a whole batch;
-//! then a request waits for those before it in its batch.
+//! Source: Burke 1975; Takagi 1991, section 1.4. A batch waits like a request of M/G/1 whose service is that of a whole
+//! batch. Then each request waits for the earlier requests of its batch.
 
 use num_complex::Complex64;
 use offered_schedule::arrivals::Batch;

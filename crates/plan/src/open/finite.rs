@@ -29,14 +29,15 @@ pub struct LossMetrics {
 /// in seconds, `rate` in requests per second.
 ///
 /// # Errors
-/// There are no servers, fewer places than servers, or the rate or the service time is not above zero.
+/// There are no servers, the capacity is below the number of servers, or the rate or the service time is not above
+/// zero.
 pub fn solve(servers: u32, capacity: u64, service: f64, rate: f64) -> Result<LossMetrics, Error> {
     let m = some("the number of servers", u64::from(servers))?;
     positive("the service time", service)?;
     positive("the rate", rate)?;
     if capacity < u64::from(servers) {
         return Err(Error::Unsupported(format!(
-            "a capacity of {capacity} requests leaves some of {servers} servers unused; set it to at least {servers}"
+            "a capacity of {capacity} requests leaves some of {servers} servers unused; set the capacity to at least {servers}"
         )));
     }
     let p = stationary(capacity as usize, |_| rate, |n| (n as f64).min(m) / service);

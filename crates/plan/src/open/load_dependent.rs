@@ -98,6 +98,6 @@ fn rising(rates: &Rates, work: f64) -> Result<Occupancy, Error> {
 /// The chain is too long.
 pub(crate) fn too_large(what: &str, requests: u64) -> Error {
     Error::Unsupported(format!(
-        "{what} {requests} requests at a station with load-dependent rates is too large for the chain; lower it to {MAX_STATES} or simulate"
+        "{what} {requests} requests at a station with load-dependent rates is too large for the Markov chain; use at most {MAX_STATES}, or simulate"
     ))
 }

@@ -6,7 +6,7 @@
 pub(crate) struct Md1 {
     service: f64,
     rate: f64,
-    /// P(at most i requests wait), up to the first that is 1 to any precision.
+    /// P(at most i requests wait), up to the first i for which it rounds to 1.
     waiting: Vec<f64>,
 }
 

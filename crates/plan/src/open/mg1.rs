@@ -24,13 +24,13 @@ impl<'a> Mg1<'a> {
         Ok(Self { service, rate })
     }
 
-    /// rho = lambda E\[S\].
+    /// The load, rho = lambda E\[S\].
     pub fn load(&self) -> f64 {
         self.rate * self.service.mean()
     }
 
     /// Mean response time under FCFS, seconds: R = E\[S\] + lambda E[S^2] / (2 (1 - rho)) (Pollaczek 1930, Khinchine
-    /// 1932). It is the same for any order of service that neither looks at sizes nor preempts.
+    /// 1932). It is the same for any order of service that ignores sizes and does not preempt.
     ///
     /// # Errors
     /// The service distribution has an infinite second moment.
@@ -116,11 +116,11 @@ struct Branches {
     y: f64,
 }
 
-/// Moments of the service time, from which the standard deviation of the response follows under policies that do not
-/// look at sizes.
+/// Moments of the service time, which determine the standard deviation of the response under policies that ignore
+/// sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServiceMoments {
-    /// E\[S\], seconds.
+    /// Mean service time E\[S\], in seconds.
     pub mean: f64,
     /// E[S^2], seconds squared.
     pub second: f64,

@@ -26,24 +26,24 @@ impl Mmm {
         Ok(Self { servers, service, rate })
     }
 
-    /// rho = lambda S / m.
+    /// The load, rho = lambda S / m.
     pub fn load(&self) -> f64 {
         self.rate * self.service / f64::from(self.servers)
     }
 
-    /// P(an arrival waits), Erlang C, by the recursion of Erlang B.
+    /// The probability that an arrival waits (Erlang C), by the recursion of Erlang B.
     pub fn waits(&self) -> f64 {
         let a = self.rate * self.service;
         let b = (1..=self.servers).fold(1.0, |b, k| a * b / (f64::from(k) + a * b));
         b / (1.0 - self.load() * (1.0 - b))
     }
 
-    /// R = S + C S / (m (1 - rho)), seconds.
+    /// The mean response time, R = S + C S / (m (1 - rho)), seconds.
     pub fn response(&self) -> f64 {
         self.service + self.waits() * self.service / (f64::from(self.servers) * (1.0 - self.load()))
     }
 
-    /// Standard deviation of R under FCFS, seconds. The wait, where there is one, is exponential.
+    /// Standard deviation of R under FCFS, seconds. The wait of the requests that wait is exponential.
     pub fn sdev(&self) -> f64 {
         let (waits, wait) = (self.waits(), self.service / (f64::from(self.servers) * (1.0 - self.load())));
         libm::sqrt(self.service * self.service + waits * (2.0 - waits) * wait * wait)

@@ -1,8 +1,9 @@
 //! Open networks without product form, approximately: the Queueing Network Analyzer.
 //!
-//! Each station is solved as GI/G/m. The variability of its arrivals follows from that of its departures to the others, by
-//! linear equations. Source: Whitt 1983, The Queueing Network Analyzer, equations 24 to 26, 29, 44 and 45; the correction for
-//! arrivals that are more regular than a Poisson process is that of Kraemer and Langenbach-Belz 1976.
+//! Each station is solved as GI/G/m. Linear equations relate the variability of the arrivals at each station to that of
+//! the departures of all stations. Source: Whitt 1983, The Queueing Network Analyzer, equations 24 to 26, 29, 44 and
+//! 45; the correction for arrivals that are more regular than a Poisson process is that of Kraemer and Langenbach-Belz
+//! 1976.
 
 use crate::Error;
 use crate::open::mmm::Mmm;

@@ -83,7 +83,7 @@ pub(crate) fn exponential_ps(mean: f64, rate: f64) -> Tail<'static> {
 pub(crate) struct ClassTransforms<'a> {
     classes: &'a [Class],
     own: Vec<Laplace>,
-    /// Of all classes above each class together; `None` for the first class.
+    /// The combined load and service of all classes above each class; `None` for the first class.
     above: Vec<Option<Laplace>>,
     rank: Rank,
 }

@@ -1,4 +1,4 @@
-//! M/G/1 under policies that look at the size of a request (SRPT, PSJF, SJF and their opposites) or at its age (FB).
+//! M/G/1 under policies that depend on the size of a request (SRPT, PSJF, SJF and their opposites) or on its age (FB).
 //!
 //! The mean response time is the mean over sizes of the response of a size, by numeric integration. With rho(x) the
 //! load of requests of size at most x, F the distribution of sizes and W(x) the mean wait until the first service:
@@ -21,7 +21,7 @@ use crate::Error;
 use crate::error::{below_one, positive};
 use crate::moments::{Point, Sizes};
 
-/// A policy that looks at sizes or ages.
+/// A policy that depends on sizes or ages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// Shortest remaining processing time first.
@@ -47,7 +47,7 @@ pub fn response(service: &Distribution, rate: f64, policy: Policy) -> Result<f64
 }
 
 /// Mean response time of each class, seconds, at `rate` requests per second of all `classes` together: (share,
-/// distribution of sizes), with shares that sum to 1. The policy looks at sizes, not at classes.
+/// distribution of sizes), with shares that sum to 1. The policy depends on sizes, not on classes.
 ///
 /// # Errors
 /// The rate or the mean size is not above zero, or the load is 1 or more. A second moment is infinite and the policy

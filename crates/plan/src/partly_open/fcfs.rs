@@ -1,5 +1,4 @@
-//! Partly-open system with one FCFS server, phase-type service and think times between none and infinite, solved
-//! exactly.
+//! Partly-open system with one FCFS server, phase-type service and finite think times above zero, solved exactly.
 //!
 //! A level is the number n of requests at the server. The states of a level are (k thinking sessions, phase of the
 //! request in service); k is truncated at a number that is practically never reached. All levels from n = 1 are alike,

@@ -1,5 +1,6 @@
 //! A folder of an object store, with blocking calls.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
@@ -14,7 +15,8 @@ use object_store::client::{HttpError, HttpErrorKind};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::path::Path as Key;
 use object_store::{
-    BackoffConfig, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions, PutPayload, RetryConfig,
+    BackoffConfig, ListResult, ObjectStore, ObjectStoreExt as _, ObjectStoreScheme, PutMode, PutOptions, PutPayload,
+    RetryConfig,
 };
 use offered_base::Nanos;
 use percent_encoding::percent_decode_str;
@@ -56,7 +58,7 @@ impl Bucket {
     /// `on_failure` gets the reason when the store has failed for a second, once until it responds again.
     ///
     /// # Errors
-    /// `url` is invalid, or settings in the environment are.
+    /// `url` or a setting in the environment is invalid.
     pub fn open(url: &str, on_failure: fn(&str)) -> Result<Self, Error> {
         Self::with(url, RETRY_TIME, on_failure)
     }
@@ -223,10 +225,13 @@ impl Bucket {
     /// # Errors
     /// The store refused, or did not respond.
     pub(crate) fn folders(&self, under: Option<&str>) -> Result<Vec<String>, Error> {
+        Ok(self.folder(under)?.common_prefixes.iter().filter_map(|key| key.filename().map(name)).collect())
+    }
+
+    /// Lists the objects and the folders at the top, or directly in the folder `under`.
+    fn folder(&self, under: Option<&str>) -> Result<ListResult, Error> {
         let under = under.map_or_else(|| self.root.clone(), |under| self.key(under));
-        let listed = self.runtime.block_on(self.store.list_with_delimiter(Some(&under)));
-        let listed = listed.map_err(Error::store("list", &self.url))?;
-        Ok(listed.common_prefixes.iter().filter_map(|key| key.filename().map(name)).collect())
+        self.runtime.block_on(self.store.list_with_delimiter(Some(&under))).map_err(Error::store("list", &self.url))
     }
 
     /// Copies an object to a file, which gets its name when it is complete. Returns whether the object exists.
@@ -285,19 +290,24 @@ impl Rendezvous for Bucket {
         Ok(is_new)
     }
 
-    /// For several names, lists the existing objects first: polling for a hundred workers must not take a hundred requests.
+    /// For several names, lists the objects of their folder first, so that polling for a hundred workers does not take a
+    /// hundred requests.
     fn read(&self, names: &[String]) -> Result<Vec<Option<Vec<u8>>>, crate::Error> {
         let place = |why: Error| crate::Error::Backend(why.to_string());
         let there = match names {
             [first, _, ..] => {
                 let under = first.rsplit_once('/').map(|(under, _)| under);
-                Some(self.list(under).map_err(place)?)
+                let objects = self.folder(under).map_err(place)?.objects;
+                Some(objects.into_iter().map(|object| object.location).collect::<HashSet<Key>>())
             }
             _ => None,
         };
-        let read = async |name: &String| match &there {
-            Some(there) if !there.iter().any(|(known, _)| known == name) => Ok(None),
-            _ => self.get(&self.key(name)).await.map_err(Error::store("read", self.of(name))),
+        let read = async |name: &String| {
+            let key = self.key(name);
+            match &there {
+                Some(there) if !there.contains(&key) => Ok(None),
+                _ => self.get(&key).await.map_err(Error::store("read", self.of(name))),
+            }
         };
         let read =
             stream::iter(names).map(read).buffered(CONCURRENCY).map_ok(|found| found.map(|found| found.to_vec()));
@@ -329,4 +339,20 @@ fn is_unknown(error: &object_store::Error) -> bool {
         source = cause.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_entries_of_a_folder_are_read_without_the_objects_of_its_folders() {
+        let bucket = Bucket::in_memory();
+        for name in ["cells/a=1/run.json", "cells/a=50%,b=~@empty", "cells/a=2@empty/run.json"] {
+            bucket.put(name, "there".into()).unwrap();
+        }
+        let names = ["cells/a=1", "cells/a=50%,b=~@empty", "cells/a=2@empty", "cells/a=3@empty"].map(str::to_owned);
+        let found = Rendezvous::read(&bucket, &names).unwrap();
+        assert_eq!(found, [None, Some(b"there".to_vec()), None, None]);
+    }
 }

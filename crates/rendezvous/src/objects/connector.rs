@@ -1,4 +1,4 @@
-//! The HTTP client of a store. It does not retry what cannot succeed, and reports failures that last.
+//! The HTTP client of a store. It does not retry requests that cannot succeed, and reports lasting failures.
 
 use std::error::Error as StdError;
 use std::io;
@@ -64,7 +64,7 @@ impl HttpService for Service {
             Ok(response) => {
                 let status = response.status();
                 match status.is_server_error() {
-                    true => self.report.failed(now, &format!("it responds with {status}")),
+                    true => self.report.failed(now, &format!("the store responds with {status}")),
                     false => self.report.succeeded(),
                 }
                 Ok(response)
@@ -103,7 +103,7 @@ pub(crate) fn root_cause(error: &dyn StdError) -> String {
     cause.to_string()
 }
 
-/// Whether the two sides will never agree on TLS: a certificate is not valid, or there is no common version.
+/// Whether TLS cannot succeed between the two sides: a certificate is not valid, or there is no common version.
 fn is_permanent(error: &HttpError) -> bool {
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -115,7 +115,8 @@ fn is_permanent(error: &HttpError) -> bool {
     false
 }
 
-/// The error of rustls inside. The source of an `io::Error` is that of the error inside, not the error inside, which may be another one.
+/// The rustls error in a chain of errors. The error inside an `io::Error` is examined separately, because `source` of
+/// an `io::Error` skips it.
 fn tls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
     match error.downcast_ref::<io::Error>() {
         Some(error) => tls_error(error.get_ref()?),

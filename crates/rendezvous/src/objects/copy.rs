@@ -117,12 +117,13 @@ impl LocalCopy {
             };
             self.with_events([directory.as_str()])?;
             if let Some(sign) = sign {
-                std::fs::write(here(files::HEARTBEAT), sign).map_err(Error::io("write", &here(files::HEARTBEAT)))?;
+                self.write(&of(files::HEARTBEAT), &sign)?;
             }
-            for name in [files::WORKLOAD, files::RECORD] {
-                self.fetch(&of(name)).await?;
-            }
-            Ok(())
+            // The record is uploaded last: with it, the workload is in the store. It is also written last, because a copy with a record is not
+            // refreshed: after a failure the workload is copied again.
+            let record = self.bucket.read_object(&of(files::RECORD)).await?;
+            self.fetch(&of(files::WORKLOAD)).await?;
+            record.map_or(Ok(()), |record| self.write(&of(files::RECORD), &record))
         };
         let said = stream::iter(folders).map(said);
         self.bucket.wait(said.buffer_unordered(CONCURRENCY).try_for_each(async |()| Ok(())))
@@ -179,7 +180,7 @@ impl LocalCopy {
 
     fn new_in(parent: &Path, bucket: Bucket) -> Result<Self, Error> {
         let directory = tempfile::Builder::new().prefix("offered-").tempdir_in(parent);
-        let directory = directory.map_err(Error::io("make a directory in", parent))?;
+        let directory = directory.map_err(Error::io("create a directory in", parent))?;
         let root = directory.path().join(bucket.url().rsplit('/').next().unwrap_or("run"));
         std::fs::create_dir(&root).map_err(Error::io("create", &root))?;
         Ok(Self { bucket, directory, root, parts: BTreeMap::new() })
@@ -206,10 +207,10 @@ impl LocalCopy {
         self.root
     }
 
-    /// Copies what is new.
+    /// Copies the new data of all workers.
     ///
-    /// Costs one request for each worker's heartbeat, record and next part, and one for the list of workers, however long the
-    /// run is.
+    /// This takes one request for each worker's heartbeat, record and next part, and one for the list of workers,
+    /// whatever the length of the run.
     ///
     /// # Errors
     /// The store refused or did not respond, or the disk is full.
@@ -226,7 +227,8 @@ impl LocalCopy {
         Ok(())
     }
 
-    /// Copies what is new of this worker. Returns the number of its parts that are local; `None` if it has no heartbeat or record.
+    /// Copies the new data of this worker. Returns the number of its parts that are local; `None` if it has no
+    /// heartbeat or record.
     async fn worker(&self, worker: &str) -> Result<Option<u32>, Error> {
         let of = |name: &str| if worker.is_empty() { name.to_owned() } else { format!("{worker}/{name}") };
         let here = |name: &str| self.root.join(of(name));
@@ -254,9 +256,7 @@ impl LocalCopy {
             self.fetch(&of(files::FAILURES)).await?;
         }
         for (name, content) in said {
-            let (path, new) = (here(name), here(name).with_extension("tmp"));
-            std::fs::write(&new, content).map_err(Error::io("write", &new))?;
-            std::fs::rename(&new, &path).map_err(Error::io("rename to", &path))?;
+            self.write(&of(name), &content)?;
         }
         Ok(Some(parts))
     }
@@ -264,6 +264,14 @@ impl LocalCopy {
     /// Copies an object to its place in the local copy. Returns whether it exists.
     async fn fetch(&self, name: &str) -> Result<bool, Error> {
         self.bucket.fetch(name, &self.root.join(name)).await
+    }
+
+    /// Writes a file of the local copy, which gets its name when it is complete.
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), Error> {
+        let path = self.root.join(name);
+        let new = path.with_extension("tmp");
+        std::fs::write(&new, content).map_err(Error::io("write", &new))?;
+        std::fs::rename(&new, &path).map_err(Error::io("rename to", &path))
     }
 
     /// Copies several objects concurrently.
@@ -304,6 +312,22 @@ pub(super) fn is_of_run(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_status_whose_copy_failed_is_copied_again() {
+        let bucket = Bucket::in_memory();
+        for (name, content) in [("workload.toml", "seed = 1"), ("run.json", "{}"), ("heartbeat.json", "{}")] {
+            bucket.put(&format!("cells/a/{name}"), content.into()).unwrap();
+        }
+        let (copy, folders) = (LocalCopy::empty(bucket).unwrap(), ["cells/a".to_owned()]);
+        let [workload, record] = ["workload.toml", "run.json"].map(|name| copy.path().join("cells/a").join(name));
+        // The workload cannot be written in the place of a directory.
+        std::fs::create_dir_all(&workload).unwrap();
+        assert!(copy.fetch_status(&folders, "claim").is_err() && !record.exists());
+        std::fs::remove_dir(&workload).unwrap();
+        copy.fetch_status(&folders, "claim").unwrap();
+        assert_eq!((std::fs::read(&workload).unwrap(), record.exists()), (b"seed = 1".to_vec(), true));
+    }
 
     #[test]
     fn only_objects_of_a_run_are_copied() {

@@ -13,7 +13,7 @@ pub enum Error {
     Url {
         /// The URL as given.
         url: String,
-        /// What is wrong with it.
+        /// What is wrong with the URL.
         reason: String,
     },
     /// The store refused, or did not respond within the retry time.
@@ -23,7 +23,7 @@ pub enum Error {
         action: &'static str,
         /// The URL of the object or folder.
         object: String,
-        /// The reply of the store, and what to do.
+        /// The response of the store, and the next step.
         reason: String,
     },
     /// The store ignores the condition of conditional puts.
@@ -36,7 +36,7 @@ pub enum Error {
         url: String,
     },
     /// There is no run at this URL.
-    #[error("{url} holds no run; give the URL that was the rendezvous of its workers, or that of one worker below it")]
+    #[error("{url} contains no run; give the rendezvous URL of its workers, or the URL of one worker below it")]
     NoRun {
         /// The URL.
         url: String,
@@ -110,7 +110,7 @@ impl Error {
     }
 }
 
-/// The message of the store, or else the root cause; and how to fix it.
+/// The message of the store, or the root cause, with a fix.
 fn reason(error: &object_store::Error) -> String {
     let text = error.to_string();
     let said = between(&text, "<Message>", "</Message>").or_else(|| between(&text, "\"message\": \"", "\""));

@@ -1,4 +1,4 @@
-//! Uploads a run directory that is no longer written, or the part of it that a store does not have.
+//! Uploads a finished run directory, or those of its files that the store lacks.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::objects::bucket::{Bucket, CONCURRENCY};
 use crate::objects::copy::{SWEEP, is_of_run, own_name};
 use crate::objects::error::Error;
 
-/// What [`push`] found and did.
+/// The result of [`push`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pushed {
     /// Number of files that the store already had, with the same content.
     pub present: u64,
     /// Number of uploaded files.
     pub uploaded: u64,
-    /// Their size in bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
@@ -34,8 +34,8 @@ struct File {
 /// called before the upload with the number of missing files and their size in bytes.
 ///
 /// # Errors
-/// `directory` is not a run, the store holds another run, a file cannot be read, or the store refused or did not respond. Only in the last two
-/// cases something may have been uploaded.
+/// `directory` is not a run, the store holds another run, a file cannot be read, or the store refused or did not
+/// respond. Files may have been uploaded only in the last two cases.
 pub fn push(bucket: &Bucket, directory: &Path, on_start: &mut dyn FnMut(u64, u64)) -> Result<Pushed, Error> {
     let not_a_run = || Err(Error::NotARun { path: directory.to_owned() });
     if !directory.join(files::WORKLOAD).is_file() || directory.join(SWEEP).exists() {
@@ -70,7 +70,7 @@ pub fn push(bucket: &Bucket, directory: &Path, on_start: &mut dyn FnMut(u64, u64
     Ok(pushed)
 }
 
-/// The files of the run that belong into a store.
+/// The files of the run that are uploaded to a store.
 fn files_of(directory: &Path) -> Result<Vec<File>, Error> {
     let (mut found, mut folders) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -114,7 +114,7 @@ async fn is_there(bucket: &Bucket, file: &File, there: &BTreeSet<String>) -> Res
     }
 }
 
-/// Whether a file is written once, so that another content belongs to another run.
+/// Whether a file is written only once; then other content means another run.
 fn is_once(name: &str) -> bool {
     let own = own_name(name);
     files::is_part(own) || [files::WORKLOAD, files::RECORD].contains(&own)
@@ -175,7 +175,7 @@ mod tests {
         folder
     }
 
-    /// The files of the run that belong into a store.
+    /// The files of the run that are uploaded to a store.
     const FILES: u64 = 8;
 
     fn pushed(bucket: &Bucket, run: &Path) -> Result<Pushed, Error> {

@@ -68,8 +68,8 @@ impl Upload {
         move || error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Waits until the whole directory, which is complete, is uploaded; at most `timeout` after the last successful upload, or until `abort` is
-    /// set. Calls `on_error` with the first error.
+    /// Waits until the complete directory is uploaded. Gives up `timeout` after the last successful upload, or when
+    /// `abort` is set. Calls `on_error` with the first error.
     ///
     /// # Errors
     /// [`Error::IncompleteUpload`].
@@ -167,7 +167,7 @@ impl Uploader {
         }
     }
 
-    /// Uploads what is new until the first failure, which [`Upload::last_error`] reports too.
+    /// Uploads new files until the first failure, which [`Upload::last_error`] also reports.
     fn upload_new(&mut self, is_end: bool) -> Result<(), Error> {
         let result = self.upload_all(is_end);
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = result.as_ref().err().map(ToString::to_string);

@@ -103,7 +103,7 @@ impl TimeDistribution {
         let enough = row.n >= 2 * BATCHES;
         let sums: Vec<_> = each.iter().map(|part| (part.moments().sum as f64 / 1e6, part.len() as f64)).collect();
         let batched = SortedBatches { finite: parts, infinite: &[0; BATCHES] };
-        let p95_interval_ms = match percentile::interval(&batched, 0.95) {
+        let p95_interval_ms = match percentile::interval(&batched, 0.95, None) {
             PercentileInterval::Known(low, high) if low >= 0.0 => {
                 Some(ConfidenceInterval { low: low / 1e6, high: high / 1e6 })
             }
@@ -135,8 +135,9 @@ fn percentile_curve(sorted: &Sorted<i64>) -> Vec<[f64; 2]> {
     seen.filter_map(|p| Some([p, sorted.quantile(p)? as f64 / 1e6])).collect()
 }
 
-/// The counts of the positive values of `sorted` in logarithmic bins with edges at whole ticks. No bin is narrower than a tick: a value
-/// of a clock with this tick stands for all times that it rounds to. The first edge is one tick below the smallest value, or half a tick.
+/// The counts of the positive values of `sorted` in logarithmic bins with edges at whole ticks. No bin is narrower than
+/// a tick, because a timestamp represents all times that are rounded to it. The first edge is one tick below the
+/// smallest value, or half a tick.
 fn bins(sorted: &Sorted<i64>, tick: u64) -> Vec<(f64, f64, u64)> {
     let positive = || sorted.ascending().filter(|(value, _)| *value > 0).map(|(value, n)| (value.unsigned_abs(), n));
     let Some(((min, _), max)) = positive().next().zip(sorted.max().map(i64::unsigned_abs)) else { return Vec::new() };

@@ -20,7 +20,7 @@ const SHOWN: usize = 60;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gaps {
-    /// What the gaps are between: `requests` or `session starts`.
+    /// The events between which gaps are measured: `requests` or `session starts`.
     pub events: Cow<'static, str>,
     /// Number of gaps.
     pub n: u64,
@@ -30,7 +30,7 @@ pub struct Gaps {
     pub bin_width_ms: f64,
     /// Number of gaps per bin.
     pub counts: Vec<u64>,
-    /// Number of gaps beyond the last bin.
+    /// Number of gaps above the last bin.
     pub overflow: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Gaps {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
-    /// What is counted: `requests` or `session starts`.
+    /// The counted events: `requests` or `session starts`.
     pub events: Cow<'static, str>,
     /// Length of an interval.
     pub interval_s: f64,

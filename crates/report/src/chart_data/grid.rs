@@ -27,11 +27,11 @@ pub struct Grid {
 pub struct Percentiles {
     /// Number of values per column.
     pub n: Vec<u64>,
-    /// Medians.
+    /// Median of each column.
     pub p50_ms: Vec<Option<f64>>,
-    /// 95th percentiles.
+    /// 95th percentile of each column.
     pub p95_ms: Vec<Option<f64>>,
-    /// 99th percentiles.
+    /// 99th percentile of each column.
     pub p99_ms: Vec<Option<f64>>,
 }
 
@@ -114,8 +114,8 @@ impl GridBuilder {
     }
 }
 
-/// The edges of groups of neighbouring columns with these counts: about [`WANTED`] groups, or [`ENOUGH`] if that gives every group enough values
-/// for a higher percentile. What is left at the end joins the last group.
+/// The edges of groups of neighbouring columns with these counts: about [`WANTED`] groups, or [`ENOUGH`] if every group
+/// then has enough values for a higher percentile. Remaining columns join the last group.
 fn merged_edges(counts: &[u64]) -> Vec<usize> {
     let n: u64 = counts.iter().sum();
     let even = (n / WANTED).clamp(2, PLENTY);

@@ -16,7 +16,8 @@ use crate::format::number;
 /// Maximum number of time bins.
 pub(super) const MAX_BINS: usize = 120;
 
-/// Counts per time bin. Times are seconds since the start of a run, or since the first request of a file. A list has a number per bin.
+/// Counts per time bin. Times are seconds since the start of a run, or since the first request of a file. Each list has
+/// one number per bin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OverTime {
@@ -24,11 +25,11 @@ pub struct OverTime {
     pub edges_s: Vec<f64>,
     /// Start and end of the analysed time.
     pub window_s: [f64; 2],
-    /// Scheduled requests; `None` if unknown.
+    /// Number of scheduled requests per bin; `None` if unknown.
     pub scheduled: Option<Vec<u64>>,
-    /// Sent requests.
+    /// Number of sent requests per bin.
     pub sent: Vec<u64>,
-    /// Completed requests.
+    /// Number of completed requests per bin.
     pub completed: Vec<u64>,
     /// Failed requests by outcome, at the time of their end.
     pub failed: BTreeMap<Cow<'static, str>, Vec<u64>>,
@@ -208,7 +209,8 @@ impl OverTime {
         steps
     }
 
-    /// A list as step function of rates per second, in bins of at least a second, or of a tenth of a short run.
+    /// A list as a step function of rates per second. A bin is at least a second long; in a short run, at least a tenth
+    /// of the run.
     pub fn rates(&self, counts: &[u64]) -> Vec<[f64; 2]> {
         let bins = counts.len();
         let per_second = self.edges_s.get(1).map_or(1, |bin| (1.0 / bin).round() as usize);

@@ -37,7 +37,9 @@ pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
         // The table has the thresholds.
         line.status != Status::Passed && line.subject != Subject::Thresholds
     });
-    let summary = format!("Requests, failures, arrivals, generator{}", and_warnings(run.verdict.warnings.len()));
+    let notes = run.verdict.warnings.iter().filter(|warning| warning.is_note()).count();
+    let warnings = and_counted(run.verdict.warnings.len() - notes, "warning");
+    let summary = format!("Requests, failures, arrivals, generator{warnings}{}", and_counted(notes, "note"));
     let mut part = Part {
         heading: format!("{} {heading}", emoji(conclusion.status)),
         shown: vec![reasons.map(|line| reason(run, line)).collect(), vec![sentence(run)]],
@@ -56,25 +58,23 @@ pub(super) fn run(run: &Run, title: Option<&str>) -> Part {
 }
 
 /// `, 2 warnings`; empty without any.
-fn and_warnings(number: usize) -> String {
+fn and_counted(number: usize, word: &str) -> String {
     match number {
         0 => String::new(),
-        1 => ", 1 warning".to_owned(),
-        n => format!(", {n} warnings"),
+        1 => format!(", 1 {word}"),
+        n => format!(", {n} {word}s"),
     }
 }
 
-/// A judgement with its reason and the fixes of the warnings that the reason names.
+/// A judgement with its reason and its fixes.
 fn reason(run: &Run, line: &VerdictLine) -> String {
     let mut text = format!("* **{}** {}", line.judgement, plain(&line.text));
-    if line.subject == Subject::Validity {
-        run.reason_fixes().iter().for_each(|fix| text += &format!(" *Fix:* {}", plain(fix)));
-    }
+    run.fixes(line).iter().for_each(|fix| text += &format!(" *Fix:* {}", plain(fix)));
     text
 }
 
-/// The thresholds as the lines of a table with at most `most` lines and its blank line, the failed ones first; a last line counts those
-/// left out. `None` without thresholds.
+/// The thresholds as a table of at most `most` lines, including the blank line, with the failed ones first. A last line
+/// has the number of omitted thresholds. `None` without thresholds.
 fn thresholds(run: &Run, most: usize) -> Option<Vec<String>> {
     let mut all: Vec<_> = run.thresholds.iter().collect();
     all.sort_by_key(|checked| match checked.result {
@@ -103,7 +103,8 @@ fn thresholds(run: &Run, most: usize) -> Option<Vec<String>> {
     })
 }
 
-/// A row for each scenario, the invalid ones first, in at most `most` lines and its blank line. `None` without scenarios, or without room.
+/// A table with a row for each scenario, the invalid ones first, of at most `most` lines, including the blank line.
+/// `None` without scenarios, or if `most` is too small.
 fn scenario_lines(run: &Run, most: usize) -> Option<Vec<String>> {
     let mut all: Vec<_> = run.verdict.scenarios.iter().collect();
     all.sort_by_key(|scenario| scenario.validity != Validity::Invalid);
@@ -151,8 +152,10 @@ fn sentence(run: &Run) -> String {
     let mut facts = vec![format!("{load}{time}{target}")];
     if let Some(total) = verdict.requests.last() {
         facts.push(format!("{} requests", count(total.requests)));
-        let share = total.failed as f64 / total.requests as f64;
-        facts.extend((total.failed > 0).then(|| format!("{} failed ({})", count(total.failed), percent(share))));
+        let counted = [(total.failed_after_sending(), "failed"), (total.not_sent, verdict.not_sent_heading())];
+        for (n, name) in counted.into_iter().filter(|(n, _)| *n > 0) {
+            facts.push(format!("{} {name} ({})", count(n), percent(n as f64 / total.requests as f64)));
+        }
         let times = [("p50", total.p50_ms), ("p95", total.p95_ms), ("p99", total.p99_ms)];
         facts.extend(times.into_iter().filter_map(|(name, ms)| Some(format!("{name} {}", response_time(ms?)))));
     }
@@ -292,7 +295,7 @@ pub(super) fn two(of: &Comparison) -> Part {
     Part {
         heading: format!("{} {}", emoji(compare::status(of)), plain(&conclusion)),
         shown: vec![rows(&compare::table(of)), vec![sides]],
-        summary: format!("Rounds{}", and_warnings(of.warnings.len())),
+        summary: format!("Rounds{}", and_counted(of.warnings.len(), "warning")),
         folded: compare::notes(of).into_iter().map(Block::Paragraph).collect(),
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn section(run: &Run) -> Section {
         id: "arrivals".into(),
         level: 2,
         title: "Arrivals (appendix)".into(),
-        intro: "Independent users arrive as a Poisson process: exponential gaps and Poisson counts at every time scale. Where the measured (solid) lines deviate from the dashed or dotted ones, the load differs from the expected one.",
+        intro: "Independent users arrive as a Poisson process: exponential gaps and Poisson counts at every time scale. If the measured (solid) lines deviate from the dashed or dotted lines, the load differs from the expected load.",
         book_page: Some("background/poisson.md"),
         folded: true,
         blocks,
@@ -102,7 +102,7 @@ pub(super) fn rates(over_time: &OverTime) -> Chart {
     Chart {
         id: "rates".into(),
         title: "Rate".into(),
-        caption: "Scheduled, sent and completed requests. Sent below scheduled shows a late generator, completed below sent a saturated server."
+        caption: "Scheduled, sent and completed requests. If fewer requests were sent than scheduled, the generator was late. If fewer were completed than sent, the server was saturated."
             .into(),
         x: Axis::linear("time (s)"),
         y: Axis::linear("requests per second"),
@@ -121,7 +121,7 @@ fn rate(over_time: &OverTime) -> Chart {
         id: "rate".into(),
         title: "Requests over time".into(),
         caption: format!(
-            "Scheduled and sent requests should agree; where they differ, the generator was late. The analysed time is {} s to {} s.",
+            "Scheduled and sent requests should agree; if they differ, the generator was late. The analysed time is {} s to {} s.",
             number(from),
             number(to)
         ),
@@ -144,7 +144,7 @@ fn gaps(gaps: &Gaps) -> Chart {
         id: "gaps".into(),
         title: format!("Gaps between {of}"),
         caption: format!(
-            "Bars that follow the dotted curve show Poisson arrivals. A peak away from zero shows pacing, a high bar at zero bunching. {longer} of {n} gaps are longer than shown."
+            "Bars that follow the dotted curve show Poisson arrivals. A peak away from zero shows pacing, and a high bar at zero shows bunching. {longer} of {n} gaps are longer than shown."
         ),
         x: Axis::linear("gap (ms)"),
         y: Axis::linear("density (per ms)"),
@@ -169,7 +169,7 @@ fn counts(counts: &Counts) -> Chart {
     Chart {
         id: "counts".into(),
         title: format!("Number of {of} in {} s", number(*interval_s)),
-        caption: "Bars that follow the dotted curve show Poisson counts. A narrower distribution is under-dispersed (closed or paced users), a wider one over-dispersed (bursts)."
+        caption: "Bars that follow the dotted curve show Poisson counts. A narrower distribution is under-dispersed (closed or paced users); a wider one is over-dispersed (bursts)."
             .into(),
         x: Axis::linear(&format!("{of} in an interval")),
         y: Axis::linear("share of intervals (%)"),
@@ -203,7 +203,7 @@ fn lateness(spread: &TimeDistribution) -> Chart {
         id: "lateness".into(),
         title: "Lateness".into(),
         caption:
-            "Lateness that a share of the requests does not exceed. Lateness far below the response times cannot distort them."
+            "The lateness that a given share of the requests does not exceed. Lateness far below the response times has no effect on them."
                 .into(),
         x: Axis::nines("share of requests"),
         y: Axis::log("lateness (us)"),
@@ -219,7 +219,7 @@ fn late_over_time(over_time: &OverTime) -> Option<Chart> {
     Some(Chart {
         id: "lateness-over-time".into(),
         title: "Lateness over time".into(),
-        caption: "Each column is a time interval, each cell the share of its requests with this lateness. Bright cells at the top show times when the generator was saturated; a rise shows an overloaded generator."
+        caption: "Each column is a time interval; each cell shows the share of its requests with this lateness. Bright cells at the top show times when the generator was saturated; a rise shows an overloaded generator."
             .into(),
         x: Axis::linear("time (s)"),
         y: Axis::log("lateness (us)"),
@@ -237,7 +237,7 @@ fn dispersion(v: &Verdict) -> Option<Chart> {
     Some(Chart {
         id: "dispersion".into(),
         title: "Dispersion of counts".into(),
-        caption: "Variance / mean of the counts in windows of this length: 1 for Poisson arrivals. A fall to the right shows returning users (closed system), a rise a varying rate."
+        caption: "Variance / mean of the counts in windows of this length: 1 for Poisson arrivals. A line that falls to the right shows returning users (closed system); a line that rises shows a varying rate."
             .into(),
         x: Axis::log("window (s)"),
         y: Axis::linear("variance / mean"),
@@ -262,7 +262,7 @@ fn cov_by_label(v: &Verdict) -> Option<Chart> {
     Some(Chart {
         id: "cov-by-label".into(),
         title: "CoV of the gaps by request".into(),
-        caption: "Requests picked at random from a Poisson process are Poisson too: CoV 1. Requests that follow each other at fixed times are not."
+        caption: "Requests picked at random from a Poisson process are Poisson too: CoV 1. Requests that follow each other at fixed intervals are not Poisson."
             .into(),
         x: Axis::names("", names),
         y: Axis::linear("CoV of the gaps"),
@@ -279,7 +279,7 @@ fn cov_by_threads(v: &Verdict) -> Option<Chart> {
     Some(Chart {
         id: "cov-by-threads".into(),
         title: "CoV of the gaps by number of users".into(),
-        caption: "Requests of the first 1, 2, 3, ... users. Many independent users approach a Poisson process; the curve shows how many it takes."
+        caption: "Requests of the first 1, 2, 3, ... users. Many independent users approach a Poisson process; the curve shows how many users are needed."
             .into(),
         x: Axis::log("users or threads"),
         y: Axis::linear("CoV of the gaps"),

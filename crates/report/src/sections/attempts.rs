@@ -13,7 +13,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         id: "attempts".into(),
         level: 2,
         title: "Attempts and goodput".into(),
-        intro: "Users offer the first attempts; the server gets these and the retries. Goodput is the rate of requests that succeeded in the end. Where it falls below the first attempts while all attempts rise, retries add to an overload.",
+        intro: "The server receives first attempts and retries. Goodput is the rate of requests that succeeded in any attempt. If goodput falls below the rate of first attempts while the rate of all attempts rises, retries increase an overload.",
         book_page: Some("reference/workload.md#time-limits-and-retries"),
         folded: false,
         blocks: vec![Block::Chart(over_time(attempts)), Block::Table(counts(attempts))],

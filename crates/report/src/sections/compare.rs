@@ -1,4 +1,4 @@
-//! A comparison of two targets or workloads, A and B: how much slower or faster B is, and the rounds.
+//! A comparison of two targets or workloads, A and B: the change from A to B, and the rounds.
 
 use offered_base::short;
 use offered_experiment::document::compare::{Change, Document as Comparison};
@@ -30,7 +30,7 @@ pub(crate) fn title(of: &Comparison) -> String {
 
 /// The rounds, in one line.
 pub(crate) fn facts(of: &Comparison) -> String {
-    of.rounds_text("no more were to be made")
+    of.rounds_text("all planned rounds are done")
 }
 
 /// The status of the whole: that of the limit, or of what is known.
@@ -38,7 +38,7 @@ pub(crate) fn status(of: &Comparison) -> Status {
     of.result.map_or_else(|| known(of), Status::from)
 }
 
-/// The status of what is known. Without a limit, slower is no failure.
+/// The status of the result. Without a limit, a slower B is no failure.
 fn known(of: &Comparison) -> Status {
     match of.judgement() {
         "SLOWER" if of.result == Some(CheckResult::Failed) => Status::Failed,
@@ -54,7 +54,7 @@ fn card(of: &Comparison) -> Card {
         judgement: result.text().to_uppercase(),
         text,
         fixes: if result == CheckResult::NotChecked {
-            vec!["make more pairs, or longer rounds".to_owned()]
+            vec!["use more pairs, or longer rounds".to_owned()]
         } else {
             Vec::new()
         },
@@ -127,9 +127,9 @@ pub(crate) fn failures(of: &Comparison) -> String {
 /// What A and B are, the rounds, and the warnings.
 pub(crate) fn notes(of: &Comparison) -> Vec<String> {
     let method = if of.has_baseline {
-        "A is a recording; nothing is paired."
+        "A is a recording, so rounds are not paired."
     } else {
-        "A pair is a round of each with the same requests, in alternating order. The intervals hold at every look, so the comparison stops as soon as it knows."
+        "A pair is one round of A and one of B with the same requests, in alternating order. The intervals account for repeated tests, so the comparison may stop as soon as the result is clear."
     };
     let mut notes =
         vec![format!("A is {}.", of.a.text()), format!("B is {}.", of.b.text()), format!("{}. {method}", facts(of))];
@@ -145,9 +145,9 @@ fn rounds(of: &Comparison) -> Chart {
     };
     let statistic = &of.statistic;
     let caption = if of.has_baseline {
-        "Rounds in the order in which they were made; those of A and B with the same number have nothing in common."
+        "Rounds in the order in which they ran; rounds of A and B with the same number are not related."
     } else {
-        "Both lines move together where the machine or the network changed for both: this cancels in the pairs."
+        "If the machine or the network changed for A and B, both lines change together; the comparison by pairs removes this effect."
     };
     Chart {
         id: "rounds".into(),
@@ -181,7 +181,7 @@ fn changes(of: &Comparison) -> Option<Chart> {
     (!of.has_baseline).then(|| Chart {
         id: "changes".into(),
         title: format!("Change of the {} in each pair", of.statistic),
-        caption: "Above zero B is slower. The band is the interval that decides.".to_owned(),
+        caption: "Above zero, B is slower. The band is the 95 % interval of the mean change.".to_owned(),
         x: Axis::linear("pair"),
         y: Axis::linear("change from A to B (%)"),
         series,

@@ -40,7 +40,7 @@ pub(super) fn sections(report: &Report) -> [Section; 2] {
         id: "curves".into(),
         level: 2,
         title: "Load, setup and throughput of the runs".into(),
-        intro: "Intervals are 95 %, from 60 parts of each run; where they overlap widely, the difference may be random.",
+        intro: "The 95 % intervals are computed from 60 parts of each run; if they overlap widely, the difference may be random.",
         book_page: Some("guides/report.md"),
         folded: true,
         blocks: rest,
@@ -82,7 +82,7 @@ fn model(run: &Run) -> String {
     }
 }
 
-/// The load of a run, for its place among others: users of a closed system, else the sent rate.
+/// The load of a run, by which runs are sorted: the number of users of a closed system, otherwise the sent rate.
 fn load(run: &Run) -> f64 {
     let users = run.verdict.queue.users_observed.filter(|_| run.verdict.expected.system == Some(System::Closed));
     users.map(|users| users as f64).or(run.verdict.queue.rate_per_s).unwrap_or(0.0)
@@ -104,7 +104,7 @@ pub(crate) fn sorted(runs: &[Run]) -> Vec<(usize, &Run)> {
     all
 }
 
-/// How many runs pass, and which do not.
+/// The number of runs that pass, and the names of the others.
 fn card(report: &Report) -> Card {
     let conclusions: Vec<Conclusion> = report.runs.iter().map(Conclusion::of).collect();
     let judgement = |(status, name): (Status, &str)| {
@@ -128,7 +128,8 @@ fn card(report: &Report) -> Card {
     Card { judgements: statuses.into_iter().filter_map(judgement).collect(), tiles: Vec::new() }
 }
 
-/// A row per run, grouped by model and sorted by load; percentiles first, as a narrow screen shows only the first columns.
+/// A table with a row per run, grouped by model and sorted by load. Percentiles come first, because a narrow screen
+/// shows only the first columns.
 fn table(report: &Report) -> Table {
     let row = |(number, run): (usize, &Run)| {
         let (distribution, conclusion) = (response(run), Conclusion::of(run));
@@ -168,7 +169,7 @@ fn table(report: &Report) -> Table {
     .without_empty_columns()
 }
 
-/// What a reader of the table must know.
+/// Notes that a reader of the table needs.
 fn notes(report: &Report) -> Vec<String> {
     let models = models(&report.runs).map(str::to_owned);
     overloaded(&report.runs).into_iter().chain(models).chain(unknown(report)).collect()
@@ -178,7 +179,7 @@ fn notes(report: &Report) -> Vec<String> {
 fn models(runs: &[Run]) -> Option<&'static str> {
     let of = |system| runs.iter().any(|run| run.verdict.expected.system == Some(system));
     (of(System::Closed) && (of(System::Open) || of(System::PartlyOpen))).then_some(
-        "The runs have different system models, so the same mean load is not the same load. Open arrivals do not depend on the server. Sessions of a partly-open system arrive in the same way, send some requests and leave. Closed users wait for their responses: a slow server receives fewer requests, and its response times look shorter.",
+        "The runs have different system models, so an equal mean load does not mean equal arrivals. Open arrivals do not depend on the server. The sessions of a partly-open system do not depend on it either; each session sends some requests and leaves. Closed users wait for their responses: a slow server receives fewer requests, and its response times look shorter.",
     )
 }
 
@@ -197,7 +198,7 @@ fn overloaded(runs: &[Run]) -> Option<String> {
         |run: &&Run| run.verdict.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded);
     let names: Vec<&str> = runs.iter().filter(is_overloaded).map(|run| run.name.as_str()).collect();
     (!names.is_empty()).then(|| {
-        format!("The system was overloaded in {}: its times depend on the duration of the run.", names.join(", "))
+        format!("In {}, the system was overloaded: response times depend on the duration of the run.", names.join(", "))
     })
 }
 

@@ -14,7 +14,7 @@ pub(super) fn section(run: &Run) -> Section {
     let mut blocks = vec![Block::Table(little(run))];
     if run.verdict.stability.is_some_and(|stability| stability.state == StabilityState::Overloaded) {
         blocks.push(Block::Paragraph(
-            "Little's law does not apply and there is no number of web users: both need a stable system, and this one was overloaded. The response time grows with the duration of the run."
+            "Little's law does not apply, and there is no number of web users, because both need a stable system, and this system was overloaded. The response time grows with the duration of the run."
                 .to_owned(),
         ));
     }
@@ -128,7 +128,7 @@ fn agreement(run: &Run) -> Option<String> {
     let by = prediction.method.name();
     Some(if high < ends.low || low > ends.high {
         format!(
-            "The {by} is outside the measured interval: the server differs from its model, or the load from the specified one."
+            "The {by} is outside the measured interval: the server differs from its model, or the load differs from the specified load."
         )
     } else {
         format!("The {by} is inside the measured interval: run and theory agree within the precision of this run.")
@@ -169,11 +169,14 @@ mod tests {
         let mut run = Run::new("r".to_owned(), verify(&Recording::default(), &Criteria::default()).unwrap(), None);
         let stability = Stability {
             timed_out: 0,
+            completed_later: 0,
             state: StabilityState::Overloaded,
             not_checked_reason: None,
+            scheduled_rate_per_s: None,
             sent_rate_per_s: 150.0,
             completed_rate_per_s: 90.0,
             in_flight_at_start: 0,
+            in_flight_at_middle: 300,
             in_flight_at_end: 600,
             growth_per_s: 60.0,
             growth_low_per_s: 50.0,

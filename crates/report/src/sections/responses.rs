@@ -19,18 +19,22 @@ pub(crate) fn by_request(run: &Run) -> Option<Table> {
     rows.sort_by(|a, b| a.label.cmp(&b.label));
     // A single request equals the total.
     let shown = if rows.len() > 1 { rows } else { Vec::new() };
+    let has_unsent = total.not_sent > 0;
     let row = |row: &RequestStats| {
         let times = [row.p50_ms, row.p95_ms, row.p99_ms, row.max_ms].map(Cell::from);
-        let counts = [row.requests, row.ok, row.failed].map(Cell::from);
-        [Cell::from(&row.label)].into_iter().chain(times).chain(counts).collect()
+        let counts = [row.requests, row.ok, row.failed_after_sending()].map(Cell::from);
+        let unsent = has_unsent.then(|| Cell::from(row.not_sent));
+        [Cell::from(&row.label)].into_iter().chain(times).chain(counts).chain(unsent).collect()
     };
+    let mut heads = headings(["request", "p50", "p95", "p99", "max", "requests", "ok", "failed"]);
+    heads.extend(has_unsent.then(|| run.verdict.not_sent_heading().into()));
     Some(Table {
         caption: and_more(
             "Response times by request (ms)",
             &format!("the {LABELS} with most failures and requests"),
             left_out,
         ),
-        headings: headings(["request", "p50", "p95", "p99", "max", "requests", "ok", "failed"]),
+        headings: heads,
         rows: shown.into_iter().chain([total]).map(row).collect(),
     })
 }
@@ -64,7 +68,7 @@ pub(crate) fn checks(run: &Run) -> Option<Table> {
     })
 }
 
-/// p50, p95 and p99 at the middle of each bin; only those that every bin has enough values for.
+/// p50, p95 and p99 at the middle of each bin. A percentile is omitted if one bin has too few values for it.
 fn three(percentiles: &Percentiles, place: impl Fn(usize) -> f64) -> Vec<Series> {
     let line = |list: &[Option<f64>]| {
         let values: Option<Vec<f64>> = list.iter().copied().collect();

@@ -11,7 +11,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         id: "scenarios".into(),
         level: 2,
         title: "Scenarios".into(),
-        intro: "The loads of this run, which shared the server. Each is judged by its own arrivals. Times are those of successful requests, from the scheduled time.",
+        intro: "The scenarios of this run shared the server. Each scenario is judged by its own arrivals. Times are those of successful requests, from the scheduled time.",
         book_page: Some("reference/workload.md"),
         folded: false,
         blocks: vec![Block::Table(table(scenarios))],

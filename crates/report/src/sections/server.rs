@@ -37,7 +37,7 @@ pub(super) fn section(run: &Run) -> Option<Section> {
         id: "server-side".into(),
         level: 2,
         title: "Server".into(),
-        intro: "Resource usage of the observed machines, from their own counters. A utilisation near 1 means saturation. If response times grow without one, requests wait for something that is not measured here: a lock, a connection pool, a machine that is not observed.",
+        intro: "Resource usage of the observed machines, from their own counters. A utilisation near 1 means saturation. If response times grow and no utilisation is near 1, requests wait for something that is not measured here: a lock, a connection pool, a machine that is not observed.",
         book_page: Some("guides/server.md"),
         folded: true,
         blocks,
@@ -176,7 +176,7 @@ fn usage_by_throughput(side: &ServerSide) -> impl Iterator<Item = Chart> {
             chart(
                 "balance-processors",
                 "CPU utilisation of each machine by completed rate",
-                "CPU utilisation. With even load balancing, all machines lie on one line; a steeper one gets more work or is slower.",
+                "CPU utilisation. With even load balancing, all machines lie on one line. A machine on a steeper line gets more work or is slower.",
                 "share of time",
                 &|host, window| at(host.measure(Resource::Processors), window),
             ),
@@ -206,7 +206,7 @@ fn load(over_time: &OverTime) -> Option<Chart> {
     over_time_chart(
         "load",
         "Sent and completed rate",
-        "The load of the machines below, on the same time axis.",
+        "The load, on the same time axis as the charts of the machines below.",
         "requests/s",
         vec![
             Series::new("sent", Style::Measured, rate(&over_time.sent)),
@@ -247,7 +247,7 @@ fn charts(side: &ServerSide) -> impl Iterator<Item = Chart> {
         over_time_chart(
             "run-queue",
             "Run queue",
-            "Number of processes that were runnable or waited for a disk, at each sample. More than the number of CPUs is a queue.",
+            "Number of processes that were runnable or waited for a disk, at each sample. If it exceeds the number of CPUs, processes wait.",
             "processes",
             series(&[Resource::Running, Resource::Blocked], 1.0),
         ),
@@ -307,7 +307,7 @@ fn utilisation_law(host: &Host, law: &UtilisationLaw) -> Option<Chart> {
         id: format!("utilisation-law-{}", host.name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()),
         title: format!("Utilisation law at {}", host.name),
         caption: format!(
-            "Busy CPUs ({}) by completed rate, a point per window of {} s. The slope is the CPU time per response, the intercept the usage without load.",
+            "Busy CPUs ({}) by completed rate, one point per window of {} s. The slope is the CPU time per response; the intercept is the usage without load.",
             law.counter.name(),
             number(law.window_s)
         ),

@@ -16,7 +16,7 @@ pub(crate) fn section(site: &Site, number: usize) -> Section {
         id: format!("site-{number}"),
         level: 2,
         title: format!("The site from {} to {}", site.figures.first_time, site.figures.last_time),
-        intro: "A session is the requests of one client without a gap longer than the timeout. Web sites are partly-open: users arrive, send some requests and leave. A simpler model is recommended only if its response times were found to be the same.",
+        intro: "A session is the requests of one client without a gap longer than the timeout. Web sites are partly-open: users arrive, send some requests and leave. A simpler model is recommended only if the comparison found the same response times for it.",
         book_page: Some("reference/logs.md"),
         folded: false,
         blocks,
@@ -76,7 +76,7 @@ fn charts(site: &Site) -> [Chart; 3] {
         chart(
             "sessions-by-timeout",
             "Sessions by timeout",
-            "A short timeout splits visits, a long one joins them. Where the curve is flat, the choice matters little.",
+            "A short timeout splits visits, and a long one joins them. If the curve is flat near the timeout, the timeout has little effect.",
             "timeout (s)",
             "sessions",
             vec![Series::new("sessions", Style::Measured, over(|point| point.sessions as f64))],
@@ -92,7 +92,7 @@ fn charts(site: &Site) -> [Chart; 3] {
         chart(
             "starts",
             "Dispersion of session starts",
-            "Near 1 for independent users; rises at long windows with the time of day.",
+            "The dispersion is near 1 for independent users. It rises at long windows, because the rate depends on the time of day.",
             "window (s)",
             "variance / mean",
             vec![

@@ -10,7 +10,7 @@ use crate::conclusion::Conclusion;
 use crate::document::{Block, Card, Cell, Judgement, Section, Status, Tile};
 use crate::format::{duration, number, rate};
 use crate::run::Run;
-use crate::verdict_lines::Subject;
+use crate::verdict_lines::{Subject, VerdictLine};
 
 /// With more thresholds than this, those that passed are only in the table.
 const THRESHOLDS: usize = 3;
@@ -34,7 +34,8 @@ pub(super) fn section(run: &Run) -> Section {
 
 fn card(run: &Run) -> Card {
     let many = run.thresholds.len() > THRESHOLDS;
-    let judgement = |line: crate::verdict_lines::VerdictLine| Judgement {
+    let judgement = |line: VerdictLine| Judgement {
+        fixes: run.fixes(&line),
         status: line.status,
         judgement: line.judgement.to_owned(),
         text: match line.subject {
@@ -43,7 +44,6 @@ fn card(run: &Run) -> Card {
             }
             _ => line.text,
         },
-        fixes: if line.subject == Subject::Validity { run.reason_fixes() } else { Vec::new() },
     };
     Card { judgements: Conclusion::of(run).lines.into_iter().map(judgement).collect(), tiles: tiles(run) }
 }
@@ -68,9 +68,9 @@ fn tiles(run: &Run) -> Vec<Tile> {
     };
     let mut tiles: Vec<Tile> = times.into_iter().map(time).collect();
     tiles.push(tile("sent", verdict.queue.rate_per_s.into(), sent));
-    tiles.push(tile("failed", total.failed.into(), format!("of {}", count(total.requests))));
+    tiles.push(tile("failed", total.failed_after_sending().into(), format!("of {}", count(total.requests))));
     let unsent = verdict.lateness.as_ref().map(|late| late.unsent).filter(|unsent| *unsent > 0);
-    tiles.extend(unsent.map(|unsent| tile("not sent", unsent.into(), String::new())));
+    tiles.extend(unsent.map(|unsent| tile(verdict.not_sent_heading(), unsent.into(), String::new())));
     tiles.push(tile("max", total.max_ms.into(), "ms".to_owned()));
     tiles
 }

@@ -32,7 +32,7 @@ pub(crate) fn section(sweep: &Sweep, number: usize) -> Section {
         id: format!("sweep-{number}"),
         level: 2,
         title: format!("Sweep of {} ({how})", sweep.workload),
-        intro: "Every point is a separate run without its warm-up; a line joins points that differ only in the first field. Where a curve bends upwards, the server saturates. Open circles are invalid runs, which did not have the specified load, and overloaded ones, whose times grow with the duration.",
+        intro: "Every point is a separate run without its warm-up; a line joins points that differ only in the first field. At the load at which a curve bends upwards, the server saturates. Open circles are invalid runs, which did not have the specified load, and overloaded runs, whose response times grow with the duration.",
         book_page: Some("guides/report.md"),
         folded: false,
         blocks,
@@ -70,8 +70,8 @@ impl SweepAxis {
         Some(Self { axis, at: first.values.iter().cloned().zip(places).collect(), field: first.field.clone() })
     }
 
-    /// A line with intervals per combination of the other fields, in grid order. Cells whose results must not be used, and overloaded ones,
-    /// whose results depend on the duration, are not on the line: they are series of open circles.
+    /// A line with intervals per combination of the other fields, in grid order. Invalid cells and overloaded cells,
+    /// whose results depend on the duration, are not part of the line. They are series of open circles.
     fn lines(&self, sweep: &Sweep, figure: impl Fn(&Point) -> Option<Interval>) -> Vec<Series> {
         let mut all = Vec::new();
         let mut drawn = 0;
@@ -189,7 +189,7 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
         across.chart(
             "cov",
             "CoV of the gaps",
-            "1 for Poisson arrivals; closed users deviate when they wait more than they think.",
+            "The CoV is 1 for Poisson arrivals. With closed users it deviates when they wait longer than they think.",
             "CoV of the gaps",
             across.lines(sweep, |cell| cell.figures.measured_cov),
         ),
@@ -204,7 +204,8 @@ fn charts(sweep: &Sweep) -> Vec<Chart> {
     ]
 }
 
-/// The densities of some cells: at most three lines, each with the smallest and the largest load and some in between.
+/// The densities of some cells, from at most three lines. The smallest and the largest load of each line and some loads
+/// in between are shown.
 fn densities<'a>(sweep: &'a Sweep) -> Chart {
     let sound = |cells: Vec<&'a Point>| {
         cells.into_iter().filter(|cell| Flaw::of(cell) != Some(Flaw::Invalid) && !is_without_result(cell)).collect()
@@ -227,7 +228,7 @@ fn densities<'a>(sweep: &'a Sweep) -> Chart {
         id: "densities".into(),
         title: "Response time densities of some cells".into(),
         caption:
-            "Distribution of the response times of a cell. With more load it moves to the right and gets a longer tail."
+            "Distribution of the response times of a cell. With more load the distribution moves to the right and gets a longer tail."
                 .into(),
         x: Axis::log("response time (ms)"),
         y: Axis::linear("share per decade (%)"),
@@ -291,7 +292,7 @@ pub(crate) fn is_without_result(cell: &Point) -> bool {
     cell.figures.total_requests == 0
 }
 
-/// The cells without a result and the invalid ones, each with the reason; `None` without any.
+/// The cells without a result and the invalid cells, each with the reason; `None` if there are none.
 fn unusable(sweep: &Sweep) -> Option<Table> {
     let unusable = |cell: &&Point| is_without_result(cell) || cell.figures.validity == Validity::Invalid;
     let all: Vec<&Point> = sweep.cells.iter().filter(unusable).collect();

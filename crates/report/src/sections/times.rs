@@ -27,7 +27,7 @@ pub(super) fn section(run: &Run) -> Section {
         id: "times".into(),
         level: 2,
         title: "Response times in detail".into(),
-        intro: "The response time starts at the scheduled time, the service time when the request was sent: what a user experiences, and what server and network took. Both are called latency elsewhere, but they differ.",
+        intro: "The response time starts at the scheduled time: it is the time that a user experiences. The service time starts when the request is sent: it is the time of server and network. Other tools call both latency.",
         book_page: Some("concepts/times.md"),
         folded: true,
         blocks,
@@ -70,7 +70,7 @@ fn percentiles(run: &Run, response: &TimeDistribution, service: Option<&TimeDist
         id: "percentiles".into(),
         title: "Response time percentiles".into(),
         caption: format!(
-            "Value that a share of the requests does not exceed: half at 50 %, all but one in a thousand at 99.9 %. The curve ends where fewer than two values remain. Where response and service time differ, requests were late.{unknown}"
+            "The value that a given share of the requests does not exceed: half of them at 50 %, all but one in a thousand at 99.9 %. The curve ends where fewer than two values remain. If response and service time differ, requests were late.{unknown}"
         ),
         x: Axis::nines("share of requests"),
         y: Axis::log("time (ms)"),
@@ -117,7 +117,7 @@ fn heat(over_time: &OverTime) -> Option<Chart> {
     Some(Chart {
         id: "responses-over-time".into(),
         title: "Density of the response times over time".into(),
-        caption: "Each column is a time interval, each cell the share of its requests with this response time. A steady run looks the same from left to right; a rising band shows a growing queue."
+        caption: "Each column is a time interval; each cell shows the share of its requests with this response time. A steady run looks the same from left to right; a rising band shows a growing queue."
             .into(),
         x: Axis::linear("time (s)"),
         y: Axis::log("response time (ms)"),

@@ -1,4 +1,4 @@
-//! The run beside a simulation of the same requests on the workload's server model.
+//! The run compared with a simulation of the same requests on the workload's server model.
 
 use offered_verify::{PairedInterval, PairedStats, Twin};
 
@@ -68,7 +68,7 @@ fn over_time(twin: &Twin, end: f64) -> Chart {
     Chart {
         id: "over-time".into(),
         title: "Run and simulation over time".into(),
-        caption: "Mean response time over stretches with equal numbers of requests. Where both rise, the load is the cause; where only the run rises, something outside the model."
+        caption: "Mean response time over intervals with equal numbers of requests. If both lines rise, the load is the cause. If only the line of the run rises, the cause is outside the model."
             .into(),
         x: Axis::linear("time (s)"),
         y: Axis::linear("mean response time (ms)"),

@@ -18,7 +18,7 @@ pub(super) fn section(run: &Run) -> Section {
         id: "verdict".into(),
         level: 2,
         title: "Thresholds and generator error".into(),
-        intro: "A threshold counts only if the run is valid. A check that was not made is reported as not checked, never as passed. In the percentile of a threshold, a failed request counts as infinite; tables and charts have successes only.",
+        intro: "A threshold counts only if the run is valid. A check that was not made is reported as not checked, never as passed. In the percentile of a threshold, a failed request counts as infinite; tables and charts contain only successful requests.",
         book_page: Some("concepts/verdict.md"),
         folded: true,
         blocks,

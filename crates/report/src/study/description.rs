@@ -257,7 +257,7 @@ impl Figure {
                 Some(_) if !has("x") || !has("y") => "`file` needs the column names `x` and `y`",
                 Some(_) if has("low") != has("high") => "`low` and `high` must be given together",
                 Some(_) if has("low") && matches!(series.drawn, Drawing::Bars | Drawing::Steps) => {
-                    "bars and steps have no `low` and `high`"
+                    "remove `low` and `high`: bars and steps have no intervals"
                 }
                 None if series.printed.is_empty() => "needs `file` or `printed`",
                 None if !series.only.is_empty() || of_table.iter().any(|(_, column)| column.is_some()) => {

@@ -1,9 +1,9 @@
-//! Why a page of a study cannot be made.
+//! Reasons why a page of a study cannot be made.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a page could not be made.
+/// Reason why a page cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read.
@@ -15,7 +15,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A data file is missing.
-    #[error("{}: no such data file; make it, or state in the figure why it is missing: `not_made`", path.display())]
+    #[error("{}: no such data file; make the file, or give the reason in the key `not_made` of the figure", path.display())]
     Missing {
         /// The data file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum Error {
         /// What is wrong.
         why: String,
     },
-    /// A table lacks what a description refers to.
+    /// A table lacks a column or row that a description names.
     #[error("{}: {why}", path.display())]
     Table {
         /// The data file.
@@ -51,7 +51,7 @@ pub enum Error {
     NoRow {
         /// The data file.
         path: PathBuf,
-        /// The values.
+        /// The values that no row has.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! A table of a paper: our values, and where they differ from the printed ones, both.
+//! A table of a paper with our values; if a value differs from the printed one, both are shown.
 
 use std::borrow::Cow;
 use std::path::Path;

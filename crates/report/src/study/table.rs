@@ -55,7 +55,7 @@ impl<'a> Data<'a> {
         let text = fs::read_to_string(path).map_err(Error::file(path))?;
         let document: Value = serde_json::from_str(&text).map_err(|error| wrong(format!("not JSON: {error}")))?;
         let rows = ROWS.iter().find_map(|key| document[*key].as_array());
-        let rows = rows.ok_or_else(|| wrong(format!("no list of rows; it would be one of {}", ROWS.join(", "))))?;
+        let rows = rows.ok_or_else(|| wrong(format!("no list of rows; expected one of {}", ROWS.join(", "))))?;
         let flat: Vec<Vec<(String, String)>> = rows
             .iter()
             .map(|row| {
@@ -83,7 +83,7 @@ impl<'a> Data<'a> {
 
     fn column(&self, name: &str) -> Result<usize, Error> {
         self.headings.iter().position(|head| head == name).ok_or_else(|| match &self.headings[..] {
-            [] => self.wrong(format!("no column {name:?}: the file has none")),
+            [] => self.wrong(format!("no column {name:?}: the file has no columns")),
             known => self.wrong(format!("no column {name:?} among {}", known.join(", "))),
         })
     }

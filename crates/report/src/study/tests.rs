@@ -149,7 +149,7 @@ fn errors_name_the_mistake() {
         assert!(error.contains(message), "{error}");
     }
     let error = figures(SHEET, "").unwrap_err().to_string();
-    assert!(error.contains("table.csv: no column \"policy\": the file has none"), "{error}");
+    assert!(error.contains("table.csv: no column \"policy\": the file has no columns"), "{error}");
     let error = figures(&SHEET.replace("times = 1000", "times = 0").replace("450.0", "0").replace("800.0", "0"), TABLE);
     assert!(error.unwrap_err().to_string().contains("a logarithmic axis needs positive numbers"));
 }

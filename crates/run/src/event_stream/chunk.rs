@@ -1,7 +1,7 @@
 //! Reads the chunks of an OpenAI-compatible stream (`chat.completion.chunk` and `text_completion`).
 //!
-//! A stream has a chunk for nearly every token, so a chunk is scanned once, without building a document of it: strings and
-//! values that do not matter are skipped.
+//! A stream has a chunk for nearly every token, so a chunk is scanned once, without building a document of it:
+//! irrelevant strings and values are skipped.
 
 use memchr::memchr2;
 use offered_events::Finish;
@@ -11,7 +11,7 @@ use offered_events::Finish;
 pub(crate) struct Chunk<'a> {
     /// Whether it has content or a tool call.
     pub(crate) has_answer: bool,
-    /// Its text, between its quotes in JSON; not that of reasoning.
+    /// The text, between its quotes in JSON; not that of reasoning.
     pub(crate) text: &'a [u8],
     /// Whether it has reasoning.
     pub(crate) has_reasoning: bool,
@@ -154,7 +154,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Takes an object; `member` takes the value of each key. Keys are as written, with their escapes.
+    /// Reads an object; `member` reads the value of each key. Keys are as written, with their escapes.
     fn object(&mut self, mut member: impl FnMut(&mut Self, &'a [u8]) -> Result<(), NotJson>) -> Result<(), NotJson> {
         self.expect(b'{')?;
         if self.peek() == Some(b'}') {
@@ -179,7 +179,7 @@ impl<'a> Scanner<'a> {
         if self.peek() == Some(b'{') { self.object(member) } else { self.value().map(drop) }
     }
 
-    /// Takes a list, whose items `item` takes, or skips another value.
+    /// Reads a list with `item` for each element, or skips another value.
     fn array(&mut self, mut item: impl FnMut(&mut Self) -> Result<(), NotJson>) -> Result<(), NotJson> {
         if self.peek() != Some(b'[') {
             return self.value().map(drop);

@@ -10,9 +10,9 @@ const MAX_EVENT_BYTES: usize = 4 << 20;
 /// An event of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServerEvent<'a> {
-    /// Its type; empty if none is given, which means `message`.
+    /// The type; empty if none is given, which means `message`.
     pub(crate) kind: &'a [u8],
-    /// Its data; several lines are joined by line feeds.
+    /// The data; several lines are joined by line feeds.
     pub(crate) data: &'a [u8],
 }
 
@@ -28,9 +28,11 @@ pub(crate) struct SseParser {
     /// The data of the event so far, with a line feed after each line.
     data: Vec<u8>,
     kind: Vec<u8>,
+    /// Whether the last line that was taken ended an event.
+    has_just_ended: bool,
     /// Whether the input ended with a carriage return, so that a line feed may belong to it.
     after_cr: bool,
-    /// Whether the first line is over, which may begin with a byte order mark.
+    /// Whether the first line, which may begin with a byte order mark, is over.
     past_first_line: bool,
 }
 
@@ -78,6 +80,11 @@ impl SseParser {
         self.check_size(0)
     }
 
+    /// Whether the input so far ends with an event: neither a part of the next one nor a comment has followed it.
+    pub(crate) fn ends_with_event(&self) -> bool {
+        self.line.is_empty() && self.has_just_ended
+    }
+
     fn check_size(&self, more: usize) -> Result<(), TooLarge> {
         if self.line.len() + self.data.len() + more > MAX_EVENT_BYTES { Err(TooLarge) } else { Ok(()) }
     }
@@ -86,9 +93,11 @@ impl SseParser {
         const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
         let is_first = !std::mem::replace(&mut self.past_first_line, true);
         let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line) } else { line };
+        self.has_just_ended = false;
         if line.is_empty() {
             if let [data @ .., b'\n'] = &self.data[..] {
                 on_event(ServerEvent { kind: &self.kind, data });
+                self.has_just_ended = true;
             }
             self.data.clear();
             self.kind.clear();

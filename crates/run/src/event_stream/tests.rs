@@ -11,10 +11,10 @@ fn openai() -> EventStream {
 /// Reads these pieces, one every 10 ms from 50 ms on, and concludes.
 fn read(stream: &EventStream, pieces: &[&[u8]]) -> Event {
     let mut reader = StreamReader::new(ExpectedStream::new(stream, false).unwrap(), Some(21));
-    reader.begin_read(Instant(20 * MS), None, None, None);
+    reader.begin_read(Instant(20 * MS), DataArrival::default(), None);
     reader.begin([("Content-Type", &b"text/event-stream; charset=utf-8"[..])].into_iter());
     for (nth, piece) in (0..).zip(pieces) {
-        reader.begin_read(Instant((50 + 10 * nth) * MS), None, None, None);
+        reader.begin_read(Instant((50 + 10 * nth) * MS), DataArrival::default(), None);
         reader.add(piece);
     }
     let mut event = Event { outcome: Outcome::Ok, ..Event::at(Instant::ZERO) };
@@ -64,6 +64,8 @@ fn a_role_a_comment_and_a_header_are_no_tokens() {
         finish: Some(Finish::Length),
         read_late: None,
         last_read_late: None,
+        first_earliest: None,
+        last_earliest: None,
     };
     assert_eq!((event.outcome, event.error, event.stream.as_deref()), (Outcome::Ok, None, Some(&expected)));
 }
@@ -84,14 +86,16 @@ fn kernel_stamps_replace_the_instants_of_reading() {
     reader.begin([("content-type", &b"text/event-stream"[..])].into_iter());
     let stamp = |before: u64| Some(unix_now().saturating_sub(ms(before)));
     let now = |at: u64| Instant((1_000_000 + at) * MS);
+    let data =
+        |stamp, waited| DataArrival { stamp, waited, empty_until: now(0).earlier(ms(450)), ..DataArrival::default() };
     // The first chunk had waited 400 ms, and another one came 100 ms before the read.
-    reader.begin_read(now(0), stamp(100), Some(ms(400)), None);
+    reader.begin_read(now(0), data(stamp(100), Some(ms(400))), None);
     reader.add(token.repeat(2).as_bytes());
     let second = stamp(200);
-    reader.begin_read(now(5000), second, None, None);
+    reader.begin_read(now(5000), data(second, None), None);
     reader.add(token.as_bytes());
     // More of the same data: a TLS record that was received with the one before.
-    reader.begin_read(now(5000), second, None, None);
+    reader.begin_read(now(5000), data(second, None), None);
     reader.add(token.as_bytes());
     let TokenStream { first_token, last_token, coalesced, read_late, last_read_late, gaps_us, .. } =
         reader.times.record;
@@ -99,15 +103,61 @@ fn kernel_stamps_replace_the_instants_of_reading() {
     let near = |late: Option<Nanos>, expected: u64| {
         late.is_some_and(|late| (expected..expected + 100).contains(&(late.0 / MS)))
     };
-    assert!(near(read_late, 100) && near(last_read_late, 200), "{read_late:?} {last_read_late:?}");
+    assert!(near(read_late, 400) && near(last_read_late, 200), "{read_late:?} {last_read_late:?}");
     assert!(
         last_token.is_some_and(|at| at <= now(4800)) && gaps_us.len() == 1 && gaps_us[0] / 1000 < 5000,
         "{gaps_us:?}"
     );
     // A clock that was set gives no stamp.
     reader = StreamReader::new(ExpectedStream::new(&openai(), false).unwrap(), None);
-    reader.begin_read(now(0), stamp(600), None, Some(now(0).earlier(ms(500))));
+    reader.begin_read(now(0), data(stamp(600), None), Some(now(0).earlier(ms(500))));
     assert_eq!((reader.times.read.arrival, reader.times.read.held), (now(0), None));
+}
+
+#[test]
+fn chunks_that_share_a_late_read_are_known_to_an_interval() {
+    let (role, token, s) = (chunk(ROLE, "null"), chunk(TOKEN, "null"), Nanos::from_secs);
+    let now = Instant::from_secs(1000);
+    // What a read of these texts tells, `held` seconds after their last data, in tens of seconds before it: the poller reported the socket 20 s
+    // before, and it was empty until 30 s before.
+    let read = |texts: &[&str], held: u64, is_shared| {
+        let mut reader = StreamReader::new(ExpectedStream::new(&openai(), false).unwrap(), None);
+        reader.begin([("content-type", &b"text/event-stream"[..])].into_iter());
+        let stamp = Some(unix_now().saturating_sub(s(held)));
+        let data =
+            DataArrival { stamp, waited: Some(s(20)), empty_until: now.earlier(s(30)), has_slept: true, is_shared };
+        reader.begin_read(now, data, Some(now.earlier(s(900))));
+        for text in texts {
+            reader.add(text.as_bytes());
+        }
+        let record = reader.times.record;
+        let before = |at: Option<Instant>| at.map(|at| at.until(now).0 / s(10).0);
+        [record.first_token, record.first_earliest, record.last_token, record.last_earliest].map(before)
+    };
+    // The stamp of a read belongs to its last data.
+    assert_eq!(read(&[&token], 10, false), [Some(1), None, Some(1), None]);
+    assert_eq!(read(&[&role, &token], 10, false), [Some(1), None, Some(1), None]);
+    // The thread knew for 20 s that there were data: the first chunk, if nothing precedes it.
+    let shared = [Some(2), Some(3), Some(1), None];
+    assert_eq!(read(&[&token, &token], 10, false), shared);
+    assert_eq!(read(&[&(token.clone() + &token)], 10, false), shared);
+    assert_eq!(read(&[&role, &token, &token], 10, false), [Some(1), Some(3), Some(1), None]);
+    let (whole, part, field) = (token.clone() + LAST, token.clone() + "data: {", token.clone() + "id: 7\n");
+    let comment = token.clone() + ": ping\n\n";
+    for text in [&whole, &part, &field, &comment] {
+        assert_eq!(read(&[text], 10, false), [Some(2), Some(3), Some(1), Some(3)], "{text}");
+    }
+    // Over HTTP/2 it may belong to another stream.
+    assert_eq!(read(&[&token], 10, true), [Some(1), Some(3), Some(1), Some(3)]);
+}
+
+#[test]
+fn data_that_wake_a_thread_arrived_at_once() {
+    let data = |has_slept| DataArrival { empty_until: Instant(7), has_slept, ..DataArrival::default() };
+    assert_eq!((data(true).earliest(Some(PROMPT)), data(true).earliest(None)), (None, None));
+    // A thread that was stopped, or busy, can have missed the first.
+    assert_eq!(data(true).earliest(Some(PROMPT + Nanos(1))), Some(Instant(7)));
+    assert_eq!(data(false).earliest(Some(Nanos::ZERO)), Some(Instant(7)));
 }
 
 #[test]
@@ -142,8 +192,8 @@ fn failed_streams_have_outcomes_of_their_own() {
         ),
         (openai(), role + &stop + LAST, Outcome::NoToken, "the stream ended without a token"),
         (at_least(3), token.clone() + USAGE + LAST, Outcome::Ok, ""),
-        (at_least(4), token.clone() + USAGE + LAST, Outcome::Short, "3 tokens of at least 4"),
-        (at_least(2), token + LAST, Outcome::Short, "1 tokens of at least 2"),
+        (at_least(4), token.clone() + USAGE + LAST, Outcome::Short, "3 tokens, but at least 4 were expected"),
+        (at_least(2), token + LAST, Outcome::Short, "1 tokens, but at least 2 were expected"),
     ] {
         let event = read(&stream, &[text.as_bytes()]);
         assert_eq!((event.outcome, &*event.why()), (outcome, reason), "{text}");
@@ -230,5 +280,12 @@ fn the_text_is_kept_for_conversations_only() {
         reader.add(b"data: [DONE]\n\n");
         reader.conclude(&mut Event { outcome: Outcome::Ok, ..Event::at(Instant::ZERO) })
     };
+    // After a chunk that finds no room nothing is added, because the rest would have a hole.
+    let mut reader = StreamReader::new(ExpectedStream::new(&openai(), true).unwrap(), None);
+    reader.begin([("Content-Type", b"text/event-stream".as_slice())].into_iter());
+    for length in [MAX_TEXT - 1000, 2000, 10] {
+        reader.add(chunk(&format!("\"content\":\"{}\"", "a".repeat(length)), "null").as_bytes());
+    }
+    assert_eq!(reader.times.text.unwrap().len(), MAX_TEXT - 1000);
     assert_eq!((text_of(true), text_of(false)), (Some(r#"Say \"yes\""#.to_owned()), None));
 }

@@ -15,7 +15,7 @@ const BOUNDARY: &str = "----offered-5d2c7f0e9a4b41f3-boundary";
 pub(super) enum Body {
     None,
     Text(Text),
-    /// The same bytes each time, shared by all requests.
+    /// Constant bytes, shared by all requests.
     Constant {
         bytes: Bytes,
         is_multipart: bool,

@@ -73,7 +73,7 @@ pub(crate) struct Rejection {
 struct Extracted {
     /// The slots of the values found.
     found: Vec<u16>,
-    /// The name of the first extraction that could not examine the response completely, and why.
+    /// The name of the first extraction that could not examine the response completely, with the reason.
     incomplete: Option<String>,
 }
 
@@ -160,7 +160,7 @@ impl Check {
         format!("{} {verb}{not} {wanted}", self.location)
     }
 
-    /// The text found in the response; the first one of several.
+    /// The text found in the response; if there are several, the first one.
     fn found(&self, response: &ParsedResponse<'_>) -> Option<String> {
         let Received { status, reply, service, .. } = response.received;
         match &self.test {
@@ -315,7 +315,7 @@ impl Script {
         self.extract(label, context, &response, state).found
     }
 
-    /// Stores in `state` the values that the response to request `label` has.
+    /// Extracts the values from the response to request `label`, and stores them in `state`.
     fn extract(
         &self,
         label: u16,

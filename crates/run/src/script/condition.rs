@@ -1,4 +1,4 @@
-//! Conditions of flows, decided by the values and the last response of a session.
+//! Evaluation of the conditions of flows, from the values and the last response of a session.
 
 use offered_events::{Event, Outcome};
 use offered_workload::condition::{self, NumberRange, Subject};
@@ -94,7 +94,8 @@ impl Script {
         is_fulfilled != *negated
     }
 
-    /// Whether the response of `event` passed the check of this name. One of another request, or without a response, did not.
+    /// Whether the response of `event` passed the check of this name. False without a response, and if the request has
+    /// no such check.
     fn passed(&self, name: &str, event: &Event) -> bool {
         let checks = &self.requests[usize::from(event.label)].checks;
         let names: Vec<&str> = checks.iter().map(Check::name).collect();

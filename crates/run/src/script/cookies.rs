@@ -24,7 +24,7 @@ pub(crate) struct CookieJar(Vec<StoredCookie>);
 struct StoredCookie {
     name: String,
     value: String,
-    /// The host that set it, or the domain for which it did, in lower case.
+    /// The host that set the cookie, or the domain that it set the cookie for, in lower case.
     domain: String,
     /// Whether it is sent to `domain` alone; otherwise also to hosts below it.
     host_only: bool,
@@ -114,7 +114,7 @@ impl CookieJar {
     }
 }
 
-/// Whether `host` is below `domain`, as `www.shop.test` is below `shop.test`. An IP address is below nothing.
+/// Whether `host` is below `domain`, as `www.shop.test` is below `shop.test`. False if `host` is an IP address.
 fn is_below(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|before| before.ends_with('.')) && host.parse::<IpAddr>().is_err()
 }

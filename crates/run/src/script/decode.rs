@@ -20,7 +20,7 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str, has_time: &dyn Fn() -> 
     let mut body = Cow::Borrowed(body);
     let codings: Vec<&str> = codings.split(',').map(str::trim).filter(|coding| !coding.is_empty()).collect();
     if codings.len() > MAX_CODINGS {
-        return Err(format!("the response has {} content codings; at most {MAX_CODINGS} are undone", codings.len()));
+        return Err(format!("the response has {} content codings; at most {MAX_CODINGS} are decoded", codings.len()));
     }
     let all = |coding: &str, decoder: &mut dyn Read| all(coding, decoder, has_time);
     for coding in codings.into_iter().rev() {
@@ -35,7 +35,7 @@ pub(super) fn decoded<'a>(body: &'a [u8], codings: &str, has_time: &dyn Fn() -> 
             "zstd" => all(coding, &mut zstd::Decoder::with_buffer(&*body).map_err(|reason| reason.to_string())?)?,
             _ => {
                 return Err(format!(
-                    "the response has the unknown content coding `{coding}`; known are gzip, deflate, br and zstd"
+                    "the response has the unknown content coding `{coding}`; supported are gzip, deflate, br and zstd"
                 ));
             }
         }

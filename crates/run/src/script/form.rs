@@ -1,5 +1,5 @@
-//! Submitting forms (WHATWG HTML, sections 4.10.21.4 to 4.10.22.8): the entries of a form that was served, with the values that a user
-//! gives its fields.
+//! Submitting forms (WHATWG HTML, sections 4.10.21.4 to 4.10.22.8): the entries of a form of a page, with the values
+//! that a user enters.
 
 use std::collections::HashSet;
 
@@ -70,7 +70,7 @@ impl FormRequest {
         let reason = match form {
             Some(Ok(form)) => return Ok(form),
             Some(Err(reason)) => reason.as_str(),
-            None => "no page with it was received",
+            None => "the session has received no page with this form",
         };
         Err(MissingValue::Value(format!("form `{}`: {reason}", self.selector)))
     }
@@ -202,7 +202,7 @@ impl Control {
 }
 
 impl Entry<'_> {
-    /// Its text where files are not sent: then the name of a file is.
+    /// The text of an entry in an encoding without files: of a file, only the name is sent.
     fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,

@@ -35,7 +35,7 @@ pub(super) enum Locator {
     Header(String),
     Cookie(String),
     Url,
-    /// A group of an expression in the texts of another part.
+    /// A group of a regular expression, matched against the texts of another part.
     Matched(Box<Self>, Regex, usize),
     Json(JsonQuery),
     Regex(Regex, usize),

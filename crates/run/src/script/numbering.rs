@@ -1,4 +1,4 @@
-//! The numbers of visitors and visits, from which values follow.
+//! The numbers of visitors and visits, which determine values.
 
 use offered_schedule::Sessions;
 use offered_workload::Workload;
@@ -6,7 +6,7 @@ use offered_workload::Workload;
 /// Numbers every visitor of a run, in every thread and on every machine.
 #[derive(Debug)]
 pub(super) struct Numbering {
-    /// One entry per scenario; one alone without scenarios.
+    /// One entry per scenario; a single entry without scenarios.
     parts: Vec<Part>,
 }
 

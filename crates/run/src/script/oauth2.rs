@@ -13,7 +13,7 @@ use offered_workload::script::{ClientAuth, OAuth2 as Keys, TokenScope};
 use offered_workload::template::in_form;
 use serde_json::Value;
 
-use super::value::{MissingValue, Text, Values};
+use super::value::{Fresh, MissingValue, Text, Values};
 use super::{Credentials, RequestContext, Script, SessionState};
 use crate::message::{OWN_HEADERS, OutgoingRequest, Response};
 
@@ -36,7 +36,7 @@ pub(super) struct OAuth2 {
     /// Parameters of all token requests.
     parameters: Vec<(String, Text)>,
     per: TokenScope,
-    /// Whether all sessions have the same values, and then the first token request as a text.
+    /// The first token request as a text, if all sessions have the same values; otherwise `None`.
     is_constant: bool,
     constant: OnceLock<Arc<str>>,
 }
@@ -46,7 +46,7 @@ pub(super) struct OAuth2 {
 pub(crate) struct TokenKey {
     /// The session that has it alone.
     session: Option<u64>,
-    /// The first token request, as a text.
+    /// The first token request as a text, without the values that are new in each request.
     request: Arc<str>,
 }
 
@@ -62,11 +62,11 @@ pub(crate) struct TokenRequest {
 /// What a request needs before it is sent.
 #[derive(Debug)]
 pub(crate) enum Access {
-    /// Nothing: it has its token, or needs none.
+    /// The session waits for nothing: it has its token, or needs none.
     Ready,
-    /// A token, for which this request is sent first.
+    /// The session needs a token, for which this request is sent first.
     Request(Box<TokenRequest>),
-    /// A token for which another request has sent a token request, and the number of failures before that.
+    /// The session waits for a token that another request has already requested. Holds the earlier number of failures.
     Wait(TokenKey, u64),
 }
 
@@ -92,9 +92,9 @@ type BySession = HashMap<Option<u64>, HashMap<Arc<str>, Entry>>;
 #[derive(Debug, Default)]
 struct Entry {
     token: Option<Token>,
-    /// Whether a request for it is in flight.
+    /// Whether a request for a token is in flight.
     is_requested: bool,
-    /// Number of requests for it that failed, and why the last one did.
+    /// Number of failed requests for a token, and the reason of the last failure.
     failures: u64,
     failure: Option<TokenFailure>,
 }
@@ -103,7 +103,7 @@ struct Entry {
 struct Token {
     access: Box<str>,
     refresh: Option<Box<str>>,
-    /// From when on the next request renews it; not after its end.
+    /// The instant from which the next request renews the token; not after its end.
     renewal: Instant,
     end: Instant,
 }
@@ -129,7 +129,7 @@ impl Tokens {
         self.ended_requests.fetch_add(1, Ordering::Release);
     }
 
-    /// Forgets the tokens that `session` has alone.
+    /// Removes the tokens that only `session` uses.
     fn forget(&self, session: u64) {
         self.lock().remove(&Some(session));
     }
@@ -185,6 +185,9 @@ impl Script {
         let Some(Credentials::OAuth2(oauth2)) = &self.requests[usize::from(label)].auth else {
             return Ok(Access::Ready);
         };
+        if self.leaves_target(label, context, state)? {
+            return Ok(Access::Ready);
+        }
         let key = self.token_key(oauth2, label, context, state)?;
         let found = self.tokens.with(&key, |entry| {
             // A token that another request renews is used to its end.
@@ -202,12 +205,12 @@ impl Script {
             Ok(refresh) => refresh,
             Err(access) => return Ok(access),
         };
-        let request = self.token_request(oauth2, refresh.as_deref(), label, context, state);
+        let request = self.token_request(oauth2, refresh.as_deref(), &Fresh::default(), label, context, state);
         let outgoing = request.inspect_err(|_| self.tokens.with(&key, |entry| entry.is_requested = false))?;
         Ok(Access::Request(Box::new(TokenRequest { key, outgoing, is_refresh: refresh.is_some() })))
     }
 
-    /// The token request of request `label` by its grant, if it has one: after a refresh token was refused, and for display.
+    /// The token request of request `label` by its grant, if it has one: after a refresh token was refused.
     ///
     /// # Errors
     /// A value is missing.
@@ -218,11 +221,36 @@ impl Script {
         state: Option<&SessionState>,
     ) -> Result<Option<OutgoingRequest>, MissingValue> {
         match &self.requests[usize::from(label)].auth {
-            Some(Credentials::OAuth2(oauth2)) => self.token_request(oauth2, None, label, context, state).map(Some),
+            Some(Credentials::OAuth2(oauth2)) => {
+                self.token_request(oauth2, None, &Fresh::default(), label, context, state).map(Some)
+            }
             _ => Ok(None),
         }
     }
 
+    /// The token request of request `label` as it would be sent first, if it needs a token, and the key of the token; like
+    /// [`for_preview`](Self::for_preview).
+    ///
+    /// # Errors
+    /// A value is missing.
+    pub(crate) fn token_for_preview(
+        &self,
+        label: u16,
+        context: RequestContext,
+    ) -> Result<Option<(TokenKey, OutgoingRequest)>, MissingValue> {
+        let request = &self.requests[usize::from(label)];
+        let Some(Credentials::OAuth2(oauth2)) = &request.auth else { return Ok(None) };
+        let state = self.values.for_preview();
+        // The action of a form is unknown before its page is received.
+        if request.form.is_none() && self.leaves_target(label, context, Some(&state))? {
+            return Ok(None);
+        }
+        let key = self.token_key(oauth2, label, context, Some(&state))?;
+        let outgoing = self.token_request(oauth2, None, &Fresh::default(), label, context, Some(&state))?;
+        Ok(Some((key, outgoing)))
+    }
+
+    /// The key of the token of request `label`.
     fn token_key(
         &self,
         oauth2: &OAuth2,
@@ -231,34 +259,32 @@ impl Script {
         state: Option<&SessionState>,
     ) -> Result<TokenKey, MissingValue> {
         let session = (oauth2.per == TokenScope::Session).then_some(context.session);
-        let request = || {
-            let OutgoingRequest { path, target, headers, body, .. } =
-                self.token_request(oauth2, None, label, context, state)?;
-            let body = String::from_utf8_lossy(body.as_deref().unwrap_or_default()).into_owned();
-            Ok(Arc::from(format!("{target} {path} {headers:?} {body}")))
-        };
-        let request = match oauth2.constant.get() {
-            Some(request) => request.clone(),
-            None if oauth2.is_constant => {
-                let request = request()?;
-                oauth2.constant.get_or_init(|| request).clone()
-            }
-            None => request()?,
-        };
+        if let Some(request) = oauth2.constant.get() {
+            return Ok(TokenKey { session, request: request.clone() });
+        }
+        let first = self.token_request(oauth2, None, &Fresh::fixed(), label, context, state)?;
+        let OutgoingRequest { path, target, headers, body, .. } = &first;
+        let body = String::from_utf8_lossy(body.as_deref().unwrap_or_default());
+        let mut request = Arc::from(format!("{target} {path} {headers:?} {body}"));
+        if oauth2.is_constant {
+            request = oauth2.constant.get_or_init(|| request).clone();
+        }
         Ok(TokenKey { session, request })
     }
 
-    /// The request for a token: by `refresh`, a refresh token, or by the grant.
+    /// The request for a token, by the refresh token `refresh` or by the grant.
     fn token_request(
         &self,
         oauth2: &OAuth2,
         refresh: Option<&str>,
+        fresh: &Fresh,
         label: u16,
         context: RequestContext,
         state: Option<&SessionState>,
     ) -> Result<OutgoingRequest, MissingValue> {
-        let plain = |text: &Text| self.values.plain(text, context, state);
-        let location = self.location(self.requests[usize::from(label)].target, &oauth2.token_url, context, state)?;
+        let plain = |text: &Text| self.values.plain_at(fresh, text, context, state);
+        let target = self.requests[usize::from(label)].target;
+        let location = self.location(target, &oauth2.token_url, fresh, context, state)?;
         let mut body = String::new();
         let mut add = |name: &str, value: &str| {
             let separator = if body.is_empty() { "" } else { "&" };
@@ -447,12 +473,12 @@ fn token(status: u16, body: &[u8], now: Instant) -> Result<Token, String> {
         let description = text("error_description").map_or_else(String::new, |text| format!(": {text}"));
         return Err(format!("status {status}{error}{description}"));
     }
-    let access = text("access_token").ok_or("its response has no access_token")?;
+    let access = text("access_token").ok_or("the response has no access_token")?;
     if access.bytes().any(|byte| !byte.is_ascii_graphic()) {
-        return Err("its access_token has characters that a header cannot have".to_owned());
+        return Err("the access_token has characters that a header cannot have".to_owned());
     }
     if let Some(other) = text("token_type").filter(|kind| !kind.eq_ignore_ascii_case("bearer")) {
-        return Err(format!("its token_type is {other}; only Bearer is supported"));
+        return Err(format!("the token_type is {other}; only Bearer is supported"));
     }
     // Some servers write a number as a text.
     let seconds = json["expires_in"].as_f64().or_else(|| json["expires_in"].as_str()?.parse().ok());

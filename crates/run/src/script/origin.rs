@@ -22,7 +22,7 @@ pub(super) struct Origin {
     /// Whether sessions keep its cookies.
     pub(super) cookies: bool,
     authority: String,
-    /// The protocol client that carries its requests, and the one that carries its WebSocket messages.
+    /// The protocol client for requests to this server, and the client for its WebSocket messages.
     client: u16,
     socket: u16,
 }
@@ -100,7 +100,7 @@ impl Origins {
 
     fn of_other(&self, location: &str) -> String {
         let urls: Vec<&str> = self.0.iter().map(|origin| origin.url.as_str()).collect();
-        format!("{location} is not on {}", urls.join(" or "))
+        format!("{location} is on another server than {}", urls.join(" or "))
     }
 }
 

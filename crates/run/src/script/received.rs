@@ -1,4 +1,4 @@
-//! A response with all that checks and extractions of it depend on.
+//! A response with all data that checks and extractions need.
 
 use offered_base::Nanos;
 

@@ -150,7 +150,7 @@ impl<'n> Redactor<'n> {
     }
 }
 
-/// The authentication scheme at the start of a header's value, with the blank behind it, and the rest.
+/// The authentication scheme at the start of a header's value, with the blank after it, and the rest of the value.
 fn without_scheme(value: &str) -> (&str, &str) {
     let is_scheme = |scheme: &str| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme));
     match value.find(' ') {
@@ -159,7 +159,7 @@ fn without_scheme(value: &str) -> (&str, &str) {
     }
 }
 
-/// A JSON text with its other characters than ASCII escaped (RFC 8259, section 7), as many libraries write it.
+/// A JSON text with all non-ASCII characters escaped (RFC 8259, section 7), as many libraries write it.
 fn in_ascii(json: &str, upper: bool) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

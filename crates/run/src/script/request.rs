@@ -10,7 +10,7 @@ use super::cookies::MAX_COOKIES_PER_RESPONSE;
 use super::form::FormRequest;
 use super::origin::Location;
 use super::signing::Challenge;
-use super::value::{MissingValue, Text};
+use super::value::{Fresh, MissingValue, Text};
 use super::{Credentials, Path, RequestContext, Script, SessionState};
 use crate::message::{MAX_BODY_BYTES, OutgoingRequest, Response};
 
@@ -32,18 +32,14 @@ impl Script {
         }
         let body = request.body.bytes(&self.values, context, state)?;
         let expected = ["POST", "PUT", "PATCH"].contains(&request.method.as_str());
-        let Location { target, path } = match &request.path {
-            Path::Text(path) => self.location(request.target, path, context, state)?,
-            Path::OneOf(one_of) => {
-                Location { target: request.target, path: self.values.path(one_of, context).to_owned() }
-            }
-        };
+        let Location { target, path } = self.destination(label, context, state)?;
         let mut outgoing = OutgoingRequest {
             method: request.method.clone(),
             path,
             target,
             client: self.origins.client(target, request.is_socket),
-            headers: self.headers(label, context, state)?,
+            left_target: target != request.target,
+            headers: self.headers(label, target, context, state)?,
             body: body.or_else(|| expected.then(Bytes::new)),
             lane: 0,
             body_limit: if request.reads_body { MAX_BODY_BYTES } else { 0 },
@@ -72,7 +68,7 @@ impl Script {
         Ok(outgoing)
     }
 
-    /// Adds the `Authorization` header of request `label` that depends on the whole request, or on a token.
+    /// Adds the `Authorization` header of request `label` that depends on the whole request, or on a token, if `outgoing` is for its target.
     pub(crate) fn authorize(
         &self,
         label: u16,
@@ -80,6 +76,9 @@ impl Script {
         context: RequestContext,
         state: Option<&SessionState>,
     ) -> Result<(), MissingValue> {
+        if outgoing.left_target {
+            return Ok(());
+        }
         match &self.requests[usize::from(label)].auth {
             Some(Credentials::Digest(pair)) => {
                 outgoing.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
@@ -111,7 +110,8 @@ impl Script {
         reply: &Response,
         state: &mut SessionState,
     ) -> Option<OutgoingRequest> {
-        if status != 401 || !matches!(self.requests[usize::from(label)].auth, Some(Credentials::Digest(_))) {
+        let uses_digest = matches!(self.requests[usize::from(label)].auth, Some(Credentials::Digest(_)));
+        if status != 401 || outgoing.left_target || !uses_digest {
             return None;
         }
         let mut challenges = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("www-authenticate"));
@@ -122,7 +122,7 @@ impl Script {
         Some(answer)
     }
 
-    /// Builds request `label`, which submits `form` as it was served.
+    /// Builds request `label`, which submits `form` as the page contained it.
     fn submission(
         &self,
         label: u16,
@@ -133,22 +133,14 @@ impl Script {
     ) -> Result<OutgoingRequest, MissingValue> {
         let request = &self.requests[usize::from(label)];
         let served = form.served(label, state)?;
-        let page = (served.page.target, served.page.path.as_str());
-        let action = in_url("", without_fragment(&served.action));
-        let location = match &served.base {
-            Some(base) if !action.is_empty() => {
-                let base = self.origins.resolve(page, base).map_err(MissingValue::Value)?;
-                self.origins.resolve((base.target, &base.path), &action)
-            }
-            _ => self.origins.resolve(page, &action),
-        };
-        let Location { target, path } = location.map_err(MissingValue::Value)?;
+        let Location { target, path } = self.destination(label, context, state)?;
         let mut outgoing = OutgoingRequest {
             method: if served.is_post { "POST" } else { "GET" }.to_owned(),
             path,
             target,
             client: self.origins.client(target, false),
-            headers: self.headers(label, context, state)?,
+            left_target: target != request.target,
+            headers: self.headers(label, target, context, state)?,
             body_limit: if request.reads_body { MAX_BODY_BYTES } else { 0 },
             ..OutgoingRequest::default()
         };
@@ -179,7 +171,7 @@ impl Script {
         let mut outgoing = OutgoingRequest {
             method: "POST".to_owned(),
             path: "{{action}}".to_owned(),
-            headers: self.headers(label, context, Some(state))?,
+            headers: self.headers(label, self.requests[usize::from(label)].target, context, Some(state))?,
             ..OutgoingRequest::default()
         };
         form.fill(&form.unserved(), &mut outgoing, &self.values, context, Some(state))?;
@@ -200,13 +192,14 @@ impl Script {
     ) -> Result<OutgoingRequest, MissingValue> {
         let request = &self.requests[usize::from(label)];
         let path = &request.paths[usize::from(object) - 1];
-        let Location { target, path } = self.location(request.target, path, context, state)?;
+        let Location { target, path } = self.location(request.target, path, &Fresh::default(), context, state)?;
         let mut outgoing = OutgoingRequest {
             method: "GET".to_owned(),
             path,
             target,
             client: self.origins.client(target, false),
-            headers: self.headers(label, context, state)?,
+            left_target: target != request.target,
+            headers: self.headers(label, target, context, state)?,
             lane,
             ..OutgoingRequest::default()
         };
@@ -238,7 +231,8 @@ impl Script {
         let location = in_url("", without_fragment(&String::from_utf8_lossy(location)));
         let Location { target, path } = self.origins.resolve((outgoing.target, &outgoing.path), &location)?;
         let client = self.origins.client(target, false);
-        let mut next = OutgoingRequest { path, target, client, ..outgoing.clone() };
+        let left_target = outgoing.left_target || target != outgoing.target;
+        let mut next = OutgoingRequest { path, target, client, left_target, ..outgoing.clone() };
         let drops =
             status == 303 && outgoing.method != "HEAD" || matches!(status, 301 | 302) && outgoing.method == "POST";
         if drops {
@@ -246,21 +240,23 @@ impl Script {
             next.body = None;
             next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("content-type"));
         }
-        if target != outgoing.target {
-            // Credentials are for the server that they were given for (WHATWG Fetch, section 4.4).
-            next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        if left_target {
+            next.headers.retain(|(name, _)| !is_credential(name));
+        } else if self.keeps_cookies(target) {
+            next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(COOKIE));
+            next.headers.extend(self.own_header(label, COOKIE, context, state));
         }
-        if self.keeps_cookies(outgoing.target) {
-            next.headers.retain(|(name, _)| name != COOKIE);
+        if target != outgoing.target {
+            let host = self.own_header(label, HOST, context, state);
+            next.headers.retain(|(name, _)| !name.eq_ignore_ascii_case(HOST));
+            next.headers.extend(host.filter(|_| target == self.requests[usize::from(label)].target));
         }
         self.add_cookies(&mut next, state, now);
-        if target == outgoing.target {
-            self.authorize(label, &mut next, context, state).map_err(|_| "a value for its signature is missing")?;
-        }
+        self.authorize(label, &mut next, context, state).map_err(|_| "a value for its signature is missing")?;
         Ok(Some(next))
     }
 
-    /// Whether sessions keep the cookies of `target`.
+    /// Whether sessions store the cookies of `target`.
     fn keeps_cookies(&self, target: u16) -> bool {
         self.origins.get(target).cookies
     }
@@ -280,13 +276,31 @@ impl Script {
         });
     }
 
-    /// Adds the cookies of the session.
+    /// The header `name` that the workload specifies for a request.
+    fn own_header(
+        &self,
+        label: u16,
+        name: &str,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Option<(String, String)> {
+        let mut headers = self.requests[usize::from(label)].headers.iter();
+        let (name, value) = headers.find(|(given, _)| given.eq_ignore_ascii_case(name))?;
+        Some((name.clone(), self.values.plain(value, context, state).ok()?))
+    }
+
+    /// Adds the cookies of the session, after those that the workload specifies.
     fn add_cookies(&self, outgoing: &mut OutgoingRequest, state: Option<&SessionState>, now: Instant) {
         let origin = self.origins.get(outgoing.target);
         let state = state.filter(|_| origin.cookies);
         let cookies = state.and_then(|state| state.jar.header(&origin.host, origin.secure, &outgoing.path, now));
-        if let Some(cookies) = cookies {
-            outgoing.headers.push((COOKIE.to_owned(), cookies));
+        let Some(cookies) = cookies else { return };
+        match outgoing.headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case(COOKIE)) {
+            Some((_, given)) => {
+                given.push_str("; ");
+                given.push_str(&cookies);
+            }
+            None => outgoing.headers.push((COOKIE.to_owned(), cookies)),
         }
     }
 
@@ -300,11 +314,51 @@ impl Script {
         given.iter().map(value).collect()
     }
 
+    /// Where request `label` is sent: the path of the workload, or the action of its form, without the entries of the form.
+    fn destination(
+        &self,
+        label: u16,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<Location, MissingValue> {
+        let request = &self.requests[usize::from(label)];
+        let Some(form) = &request.form else {
+            return match &request.path {
+                Path::Text(path) => self.location(request.target, path, &Fresh::default(), context, state),
+                Path::OneOf(one_of) => {
+                    Ok(Location { target: request.target, path: self.values.path(one_of, context).to_owned() })
+                }
+            };
+        };
+        let served = form.served(label, state)?;
+        let page = (served.page.target, served.page.path.as_str());
+        let action = in_url("", without_fragment(&served.action));
+        let location = match &served.base {
+            Some(base) if !action.is_empty() => {
+                let base = self.origins.resolve(page, base).map_err(MissingValue::Value)?;
+                self.origins.resolve((base.target, &base.path), &action)
+            }
+            _ => self.origins.resolve(page, &action),
+        };
+        location.map_err(MissingValue::Value)
+    }
+
+    /// Whether a value or a form leads request `label` to another target than its own, which does not get its credentials.
+    pub(super) fn leaves_target(
+        &self,
+        label: u16,
+        context: RequestContext,
+        state: Option<&SessionState>,
+    ) -> Result<bool, MissingValue> {
+        Ok(self.destination(label, context, state)?.target != self.requests[usize::from(label)].target)
+    }
+
     /// Where a path leads that is on `target`, unless it is a URL of another one.
     pub(super) fn location(
         &self,
         target: u16,
         text: &Text,
+        fresh: &Fresh,
         context: RequestContext,
         state: Option<&SessionState>,
     ) -> Result<Location, MissingValue> {
@@ -313,7 +367,7 @@ impl Script {
             let value = in_url(path, if path.is_empty() { without_fragment(value) } else { value });
             path.push_str(&value);
         };
-        let path = self.values.render(text, context, state, put)?;
+        let path = self.values.render_at(fresh, text, context, state, put)?;
         if text.begins_with('/') {
             return Ok(Location { target, path });
         }
@@ -323,18 +377,22 @@ impl Script {
         self.origins.resolve(base, &path).map_err(MissingValue::Value)
     }
 
+    /// The headers of request `label`, sent to `target`. To another target than its own it has neither credentials nor the `Host` of its own.
     fn headers(
         &self,
         label: u16,
+        target: u16,
         context: RequestContext,
         state: Option<&SessionState>,
     ) -> Result<Vec<(String, String)>, MissingValue> {
         let request = &self.requests[usize::from(label)];
         let mut headers = Vec::with_capacity(request.headers.len() + 4);
-        for (name, value) in &request.headers {
+        let is_own = target == request.target;
+        let is_for_target = |name: &str| is_own || !is_credential(name) && !name.eq_ignore_ascii_case(HOST);
+        for (name, value) in request.headers.iter().filter(|(name, _)| is_for_target(name)) {
             headers.push((name.clone(), self.values.plain(value, context, state)?));
         }
-        let auth = match &request.auth {
+        let auth = match request.auth.as_ref().filter(|_| is_own) {
             Some(Credentials::Basic(pair)) => {
                 Some(format!("Basic {}", STANDARD.encode(self.values.plain(pair, context, state)?)))
             }
@@ -355,6 +413,14 @@ impl Script {
 
 /// The spelling of the generator's own cookie header; a header of the workload keeps its spelling.
 const COOKIE: &str = "Cookie";
+/// The name of the header with the name of the server.
+const HOST: &str = "host";
+
+/// Whether a header is for the server that the workload gives it for, and for no other (WHATWG Fetch, section 4.4). The session token of AWS is
+/// part of the credentials of a signature.
+fn is_credential(name: &str) -> bool {
+    ["authorization", COOKIE, "x-amz-security-token"].iter().any(|credential| name.eq_ignore_ascii_case(credential))
+}
 
 fn has(headers: &[(String, String)], name: &str) -> bool {
     headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))

@@ -1,10 +1,10 @@
-//! A form of a page, as it was served.
+//! A form, as a received page contains it.
 
 use encoding_rs::Encoding;
 
 use super::origin::Location;
 
-/// A form of a page, as it was served.
+/// A form, as a received page contains it.
 #[derive(Debug)]
 pub(super) struct Form {
     pub(super) is_post: bool,
@@ -15,7 +15,7 @@ pub(super) struct Form {
     pub(super) enctype: Enctype,
     /// The encoding of its page.
     pub(super) encoding: &'static Encoding,
-    /// Its controls with names, in tree order.
+    /// The controls with names, in tree order.
     pub(super) controls: Vec<Control>,
     /// The URL of its page.
     pub(super) page: Location,

@@ -86,7 +86,7 @@ impl Aws {
     }
 }
 
-/// The host and the headers of AWS as they are signed, and their names.
+/// The host and the AWS headers in the form that is signed, and their names.
 fn canonical_headers(outgoing: &OutgoingRequest, host: &str) -> (String, String) {
     let own = outgoing.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str()));
     let host = own.clone().find(|(name, _)| name == "host").map_or(host, |(_, value)| value);

@@ -2,9 +2,9 @@
 
 mod conversation;
 mod expression;
+mod fresh;
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU16;
 use std::sync::atomic::Ordering::Relaxed;
@@ -13,7 +13,6 @@ use jiff::Timestamp;
 use jiff::fmt::strtime;
 use offered_base::{Nanos, Seed, Stream};
 use offered_events::RunId;
-use offered_io::unix_now;
 use offered_schedule::Replay;
 use offered_workload::Workload;
 use offered_workload::catalogue::OneOf;
@@ -24,6 +23,7 @@ use offered_workload::{Request, Works};
 
 pub(super) use self::conversation::Conversation;
 use self::expression::{Evaluation, Expression};
+pub(super) use self::fresh::Fresh;
 use super::numbering::Numbering;
 use super::{RequestContext, SessionState};
 
@@ -33,13 +33,13 @@ pub(super) struct Values {
     seed: Seed,
     numbering: Numbering,
     variables: Vec<Variable>,
-    /// For each variable whether only one scenario takes its values.
+    /// For each variable, whether only one scenario uses its values.
     is_alone: Vec<bool>,
     /// The texts of the variables that are composed of other values, by the number of the variable.
     composed: HashMap<u16, Text>,
     /// The number of calls of functions that have been compiled.
     calls: AtomicU16,
-    /// The work of each request, where it is known.
+    /// The work of each request; `None` if unknown.
     works: Works,
     /// The replay of a trace with numbers of tokens.
     trace: Option<Replay>,
@@ -80,7 +80,7 @@ enum Piece {
         slot: Option<u16>,
         /// The variable, and the index of its column.
         variable: Option<(u16, usize)>,
-        /// How the value is encoded; `None`: as the caller of `render` decides.
+        /// The encoding of the value; `None`: the caller of `render` chooses it.
         escaping: Option<Escaping>,
     },
 }
@@ -90,11 +90,11 @@ enum Piece {
 pub(crate) enum MissingValue {
     /// A value is missing, or is not valid at its position.
     Value(String),
-    /// The rows of a file are used up, so the run must stop.
+    /// All rows of a file have been used, so the run must stop.
     Rows {
         /// The file and the variable.
         reason: String,
-        /// Whether the workload treats that as an error.
+        /// Whether the end of the rows is an error, by the workload.
         error: bool,
     },
 }
@@ -274,13 +274,13 @@ impl Values {
         state: Option<&SessionState>,
         put: impl Fn(&mut String, &str),
     ) -> Result<String, MissingValue> {
-        self.render_at(&Cell::new(None), text, context, state, put)
+        self.render_at(&Fresh::default(), text, context, state, put)
     }
 
-    /// The same at the time `now`, which is set when a placeholder first needs it.
-    fn render_at(
+    /// Like `render`, with the time and the unique texts of `fresh`.
+    pub(super) fn render_at(
         &self,
-        now: &Cell<Option<Nanos>>,
+        fresh: &Fresh,
         text: &Text,
         context: RequestContext,
         state: Option<&SessionState>,
@@ -293,20 +293,15 @@ impl Values {
                 Piece::Session => (self.counter(Per::Session, context).to_string().into(), &Some(Escaping::Plain)),
                 Piece::Sequence => (context.sequence.to_string().into(), &Some(Escaping::Plain)),
                 Piece::Run => (Cow::Borrowed(self.run.as_str()), &Some(Escaping::Plain)),
-                // All placeholders of one text use the same time.
-                Piece::Now { stamp, escaping } => {
-                    let at = now.get().unwrap_or_else(unix_now);
-                    now.set(Some(at));
-                    (format_now(at, stamp)?.into(), escaping)
-                }
+                Piece::Now { stamp, escaping } => (format_now(fresh.now(), stamp)?.into(), escaping),
                 Piece::Expression { expression, escaping } => {
-                    (expression.evaluate(Evaluation { values: self, now, context, state })?.into(), escaping)
+                    (expression.evaluate(Evaluation { values: self, fresh, context, state })?.into(), escaping)
                 }
                 Piece::Value { name, slot, variable, escaping } => {
                     let extracted = slot.zip(state).and_then(|(slot, state)| state.value(slot));
                     let value = match (extracted, variable) {
                         (Some(extracted), _) => Cow::Borrowed(extracted),
-                        (None, Some((variable, column))) => self.value(now, *variable, *column, context, state)?,
+                        (None, Some((variable, column))) => self.value(fresh, *variable, *column, context, state)?,
                         (None, None) => {
                             return Err(MissingValue::Value(format!("{name} has no value (nothing was extracted)")));
                         }
@@ -328,18 +323,18 @@ impl Values {
         data(self.seed, u16::MAX - slot, context.session, context.step).below(n as u64) as usize
     }
 
-    /// The same without encoding its values, at the time `now`.
+    /// Like `render_at`, without encoding the values.
     ///
     /// # Errors
     /// A value is missing.
     pub(super) fn plain_at(
         &self,
-        now: &Cell<Option<Nanos>>,
+        fresh: &Fresh,
         text: &Text,
         context: RequestContext,
         state: Option<&SessionState>,
     ) -> Result<String, MissingValue> {
-        self.render_at(now, text, context, state, String::push_str)
+        self.render_at(fresh, text, context, state, String::push_str)
     }
 
     /// A text that no other request has, for a digest.
@@ -377,7 +372,7 @@ impl Values {
 
     fn value(
         &self,
-        now: &Cell<Option<Nanos>>,
+        fresh: &Fresh,
         number: u16,
         column: usize,
         context: RequestContext,
@@ -397,12 +392,13 @@ impl Values {
             Source::Constant(Err(reason)) => return Err(MissingValue::Value(reason.clone())),
             Source::Composed(_) => {
                 let text = &self.composed[&number];
-                Cow::Owned(self.render_at(now, text, context, state, String::push_str)?)
+                Cow::Owned(self.render_at(fresh, text, context, state, String::push_str)?)
             }
             // A uuid is unique over all runs, so it depends on the run ID and not only on the seed.
             Source::Uuid => {
                 let seed = Seed(self.seed.0 ^ self.run.number());
-                Cow::Owned(uuid(data(seed, number, context.session, draw_index)))
+                let text = || uuid(data(seed, number, context.session, draw_index));
+                Cow::Owned(if *per == Per::Request { fresh.unique(text) } else { text() })
             }
             Source::Sequence(from) => Cow::Owned(from.wrapping_add(counter).to_string()),
             Source::Random(draw) => Cow::Owned(draw.text(self.seed, number, context.session, draw_index)),
@@ -416,7 +412,7 @@ impl Values {
             }
             Source::Conversation(user) => {
                 let before = state.and_then(|state| state.conversations.get(&number));
-                let message = self.user_message(now, (user, before.is_some()), context, state)?;
+                let message = self.user_message(fresh, (user, before.is_some()), context, state)?;
                 Cow::Owned(match before {
                     Some(before) => format!("[{},{message}]", before.messages),
                     None => format!("[{message}]"),
@@ -490,8 +486,8 @@ impl Values {
         let numbered = (0u16..).zip(&self.variables);
         let cells = numbered.flat_map(|(number, variable)| (0..columns(variable)).map(move |column| (number, column)));
         // A missing value needs no hiding.
-        let now = Cell::new(None);
-        cells.filter_map(|(number, column)| self.value(&now, number, column, context, state).ok()).collect()
+        let fresh = Fresh::default();
+        cells.filter_map(|(number, column)| self.value(&fresh, number, column, context, state).ok()).collect()
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Addresses {
     turn: AtomicUsize,
     resolve: Resolve,
     connect_timeout: Nanos,
-    /// The connections to each of several endpoints.
+    /// The numbers of connections to each endpoint, if there are several.
     uses: Mutex<Vec<AddressUse>>,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Candidates {
     /// Whether `rest` begins with an endpoint that is tried at the same time.
     pub(super) race: bool,
     pub(super) rest: VecDeque<Endpoint>,
-    /// Its local address; `None`: the system chooses.
+    /// The local address; `None`: the system chooses.
     pub(super) source: Option<IpAddr>,
     /// The part of the connect timeout that each attempt gets.
     pub(super) patience: Nanos,
@@ -153,7 +153,7 @@ fn lookup(address: &Address, resolve: Resolve) -> Result<Vec<Endpoint>, Error> {
     }
 }
 
-/// Addresses of both IP versions in turn, beginning with that of the first (RFC 8305, section 4).
+/// The addresses with alternating IP versions, beginning with the version of the first (RFC 8305, section 4).
 fn in_turn(found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let is_first = |address: &SocketAddr| found.first().is_some_and(|first| first.is_ipv4() == address.is_ipv4());
     let (mut first, mut second): (VecDeque<_>, VecDeque<_>) =

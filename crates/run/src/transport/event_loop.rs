@@ -1,8 +1,8 @@
 //! The event loop of one thread, shared by all protocols: waits for sockets and for the next scheduled request, handles
 //! the sockets that are ready, and enforces timeouts.
 //!
-//! An iteration is bounded. Whatever the peers send, scheduled requests get their turn after [`MAX_TURN`] plus the one
-//! socket being handled. Sockets that were not reached are handled first in the next iteration, each once.
+//! The duration of an iteration is bounded. Whatever the peers send, scheduled requests wait at most [`MAX_TURN`] and
+//! the handling of one socket. Sockets that were not reached are handled first in the next iteration, each once.
 
 use std::collections::VecDeque;
 
@@ -15,6 +15,7 @@ use slab::Slab;
 use super::Failure;
 use super::deadlines::Deadlines;
 use super::reading::ReadingLateness;
+use super::stream_pauses::StreamPauses;
 use super::timers::Timers;
 
 /// How long sockets are handled before scheduled requests get their turn.
@@ -39,9 +40,12 @@ pub(super) struct EventLoop {
     spin: Nanos,
     /// Measures how late responses are read.
     pub(super) reading: ReadingLateness,
+    pub(super) stream_pauses: StreamPauses,
     /// Total time spent waiting.
     pub(super) idle: Nanos,
     ready: Vec<Ready>,
+    /// An instant before the poller last reported all ready sockets. The other sockets were empty then.
+    polled: Instant,
     /// Sockets that the poller reported and that were not reached. It will not report them again.
     backlog: Backlog,
     /// Sockets that were handled with work remaining. They come after those that were not reached.
@@ -62,12 +66,14 @@ struct Backlog {
 /// A socket to be handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
-    /// What it is ready for.
+    /// The operations for which the socket is ready.
     ready: Ready,
     /// The number of its connection.
     number: u32,
-    /// Since when there has been something to read, as far as that is known.
+    /// The instant since which data has been waiting, and the instant until which the socket was empty, as far as they
+    /// are known.
     since: Instant,
+    empty_until: Instant,
 }
 
 impl Backlog {
@@ -75,16 +81,17 @@ impl Backlog {
         self.tokens.is_empty()
     }
 
-    /// Adds a socket that is ready since `since`, or what else it has become ready for.
-    fn push(&mut self, ready: Ready, number: u32, since: Instant) {
+    /// Adds a socket that has been ready since `since` and was empty until `empty_until`. For a socket that is already
+    /// waiting, adds the new operations.
+    fn push(&mut self, ready: Ready, number: u32, since: Instant, empty_until: Instant) {
         if self.sockets.len() <= ready.token {
             self.sockets.resize(ready.token + 1, None);
         }
-        let new = Waiting { ready, number, since };
+        let new = Waiting { ready, number, since, empty_until };
         match &mut self.sockets[ready.token] {
             Some(waiting) if waiting.number == number => {
                 if !waiting.ready.readable {
-                    waiting.since = since;
+                    (waiting.since, waiting.empty_until) = (since, empty_until);
                 }
                 waiting.ready.readable |= ready.readable;
                 waiting.ready.writable |= ready.writable;
@@ -134,7 +141,7 @@ pub(super) trait SocketHandler<H> {
     type Connection: ConnectionSlot;
     type Exchange: PendingExchange;
 
-    /// The event loop; the connections that may be connecting, by key; and the exchanges that may be waiting, by key.
+    /// The event loop, the connections that may be connecting, by key, and the exchanges that may be waiting, by key.
     fn parts(&mut self) -> (&mut EventLoop, &Slab<Self::Connection>, &Slab<Self::Exchange>);
 
     /// Handles a ready socket, within bounds of its own; returns the number of bytes read. If work remains, it calls
@@ -146,6 +153,13 @@ pub(super) trait SocketHandler<H> {
 
     /// The exchange with this key did not complete within `timeout`.
     fn on_response_timeout(&mut self, key: usize, timeout: Nanos, completions: &mut H);
+
+    /// Whether all connections are idle or wait for the next event of a stream, so that the poll may be delayed. Asked when streams are
+    /// frequent enough for a delay.
+    #[inline]
+    fn only_streams(&mut self) -> bool {
+        false
+    }
 
     /// Called after the sockets of an iteration have been handled.
     #[inline]
@@ -171,8 +185,10 @@ impl EventLoop {
             limits,
             spin,
             reading: ReadingLateness::new(),
+            stream_pauses: StreamPauses::default(),
             idle: Nanos::ZERO,
             ready: Vec::new(),
+            polled: Instant::ZERO,
             backlog: Backlog::default(),
             requeued: Vec::new(),
         }
@@ -184,7 +200,8 @@ impl EventLoop {
         self.connect_deadlines = Deadlines::new(self.connect_deadlines.timeout());
         self.response_deadlines = Deadlines::new(self.response_deadlines.timeout());
         self.own_deadlines = Timers::default();
-        self.idle = Nanos::ZERO;
+        self.stream_pauses = StreamPauses::default();
+        (self.idle, self.polled) = (Nanos::ZERO, Instant::ZERO);
     }
 
     /// Starts the response timeout of the exchange of `event`, which is identified by `key` and `serial`. `live` is the number of exchanges
@@ -207,7 +224,7 @@ impl EventLoop {
         }
     }
 
-    /// When the first timeout expires of a connection or an exchange; [`Instant::MAX`] if none is waiting.
+    /// The instant at which the first timeout of a connection or exchange expires; [`Instant::MAX`] if none is waiting.
     #[inline]
     fn next_expiry(
         &mut self,
@@ -242,10 +259,18 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     let (event_loop, connections, exchanges) = served.parts();
     let before = event_loop.clock.now();
     for (ready, number) in event_loop.requeued.drain(..) {
-        event_loop.backlog.push(ready, number, before);
+        // What they have left may have been there for long.
+        event_loop.backlog.push(ready, number, before, Instant::ZERO);
     }
     let expiry = event_loop.next_expiry(connections, exchanges);
     let until = if event_loop.backlog.is_empty() { deadline.min(expiry) } else { before };
+    let pause_end = event_loop.stream_pauses.until(before, until.earlier(event_loop.spin));
+    let pause_end = pause_end.filter(|_| served.only_streams());
+    let event_loop = served.parts().0;
+    let polled = pause_end.map_or(before, |end| {
+        event_loop.clock.sleep_until(end);
+        event_loop.clock.now()
+    });
     let mut ready = std::mem::take(&mut event_loop.ready);
     if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
         // Waiting on one's own poller fails only because of a bug.
@@ -254,16 +279,22 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     let now = event_loop.clock.now();
     event_loop.idle += before.until(now);
     event_loop.reading.adapt(now);
+    let empty_until = event_loop.polled;
+    if ready.len() + 1 < Poller::MAX_READY {
+        event_loop.polled = polled;
+    }
+    event_loop.reading.woke_up(polled.until(now));
+    event_loop.stream_pauses.polled(now, !ready.is_empty());
     let mut budget = TurnBudget { end: now + MAX_TURN, read: 0, is_spent: false };
     handle_backlog(served, &mut budget, completions);
     for ready in ready.drain(..) {
         let (event_loop, connections, _) = served.parts();
         if budget.is_spent || event_loop.backlog.contains(ready.token) {
             if let Some(connection) = connections.get(ready.token) {
-                event_loop.backlog.push(ready, connection.number(), now);
+                event_loop.backlog.push(ready, connection.number(), now, empty_until);
             }
         } else {
-            event_loop.reading.socket_ready(now);
+            event_loop.reading.socket_ready(now, empty_until);
             let read = served.on_ready(ready, completions);
             budget.spend(read, served);
         }
@@ -277,12 +308,12 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     }
 }
 
-/// Handles the sockets that were not reached before.
+/// Handles the sockets that were not reached in the previous iteration.
 fn handle_backlog<H, S: SocketHandler<H>>(served: &mut S, budget: &mut TurnBudget, completions: &mut H) {
     while !budget.is_spent {
         let (event_loop, connections, _) = served.parts();
-        let Some(Waiting { ready, number, since }) = event_loop.backlog.pop() else { return };
-        event_loop.reading.socket_ready(since);
+        let Some(Waiting { ready, number, since, empty_until }) = event_loop.backlog.pop() else { return };
+        event_loop.reading.socket_ready(since, empty_until);
         if connections.get(ready.token).is_some_and(|connection| connection.number() == number) {
             let read = served.on_ready(ready, completions);
             budget.spend(read, served);
@@ -451,7 +482,9 @@ mod tests {
     fn a_backlog_merges_what_a_socket_is_ready_for() {
         let ready = |token, readable, writable| Ready { token, readable, writable, closed: false };
         let mut backlog = Backlog::default();
-        let waiting = |ready, number, since| Some(Waiting { ready, number, since: Instant(since) });
+        let waiting = |ready, number, since| {
+            Some(Waiting { ready, number, since: Instant(since), empty_until: Instant(10 * since) })
+        };
         for (socket, number, since) in [
             (ready(3, true, false), 7, 1),
             (ready(1, true, false), 8, 2),
@@ -460,7 +493,7 @@ mod tests {
             (ready(1, true, true), 9, 4),
             (ready(5, true, false), 7, 5),
         ] {
-            backlog.push(socket, number, Instant(since));
+            backlog.push(socket, number, Instant(since), Instant(10 * since));
         }
         assert!(backlog.contains(3) && !backlog.contains(0) && !backlog.contains(99));
         // Waiting counts from when there was something to read.

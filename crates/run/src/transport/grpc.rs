@@ -92,7 +92,7 @@ fn named(path: &str) -> Option<(&str, &str)> {
 
 fn from_file(file: &Path) -> Result<DescriptorPool, Error> {
     let invalid = |reason: String| Error::Descriptors(format!("{}: {reason}", file.display()));
-    let bytes = std::fs::read(file).map_err(|reason| invalid(format!("cannot read it: {reason}")))?;
+    let bytes = std::fs::read(file).map_err(|reason| invalid(format!("cannot read the file: {reason}")))?;
     DescriptorPool::decode(bytes.as_slice()).map_err(|reason| {
         invalid(format!("{reason}; create it with protoc --include_imports --descriptor_set_out={}", file.display()))
     })
@@ -152,7 +152,7 @@ impl Method {
         // A unary call has exactly one response message; gRPC's `doc/statuscodes.md` lists other numbers as an error
         // that clients detect.
         if response.size == 0 {
-            return Err(malformed("the response is OK and has no message".to_owned()));
+            return Err(malformed("the response is OK but has no message".to_owned()));
         }
         if !response.body.is_empty() {
             let mut messages = messages(&response.body);

@@ -4,6 +4,7 @@ mod connection;
 mod head;
 mod receiving;
 mod request;
+mod resending;
 mod response;
 mod sending;
 mod setup;
@@ -23,7 +24,7 @@ use self::receiving::CompletionSink;
 pub(super) use self::request::Host;
 use self::response::ResponseReader;
 pub use self::response::read_response;
-use self::sending::{Assembled, Precompiled};
+use self::sending::Precompiled;
 pub(crate) use self::setup::Setup;
 use super::event_loop::{EventLoop, SocketHandler, in_flight_since, next_turn, run_once};
 use super::protocol_client::{Completion, ProtocolClient, RequestText};
@@ -51,6 +52,8 @@ pub(crate) struct Http1 {
     extra: HashMap<(u64, u8), (usize, u32)>,
     opened: u32,
     serial: u64,
+    /// The key of a connection that may have more to do than to wait for a stream; `None`: no connection has.
+    urgent: Option<usize>,
     /// When held-back bodies are sent without an interim response (`100 Continue`).
     held_bodies: Timers,
     /// When streams that are read for a limited time end.
@@ -73,6 +76,7 @@ impl Http1 {
             extra: HashMap::new(),
             opened: 0,
             serial: 0,
+            urgent: None,
             held_bodies: Timers::default(),
             listening: Timers::default(),
             buffer: vec![0; BUFFER].into(),
@@ -107,7 +111,7 @@ impl Http1 {
 
     fn cancel_exchanges(&mut self, sink: &mut impl CompletionSink) {
         for connection in self.connections.drain() {
-            let _ = self.event_loop.poller.remove(&connection.stream);
+            self.event_loop.poller.remove_closing(&connection.stream);
             if let Some(Exchange { event, response, .. }) = connection.into_exchange() {
                 let error = Some(Reason::Stopped);
                 sink.done(Event { outcome: Outcome::Cut, error, ..event }, response);
@@ -128,6 +132,16 @@ impl<E: CompletionSink> SocketHandler<E> for Http1 {
     #[inline]
     fn on_ready(&mut self, ready: Ready, sink: &mut E) -> usize {
         self.on_socket_ready(ready, sink)
+    }
+
+    #[inline]
+    fn only_streams(&mut self) -> bool {
+        // The connections are searched only when the one that was found before is no longer urgent.
+        let is_urgent = |connection: &Connection| !connection.is_idle_or_streams();
+        if self.urgent.is_some_and(|key| !self.connections.get(key).is_some_and(is_urgent)) {
+            self.urgent = self.connections.iter().find(|(_, connection)| is_urgent(connection)).map(|(key, _)| key);
+        }
+        self.urgent.is_none()
     }
 
     fn on_connect_timeout(&mut self, key: usize, reason: Failure, sink: &mut E) {
@@ -193,8 +207,8 @@ impl ProtocolClient for Http1 {
 
     fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant {
         let event = Event { worker: self.worker, ..event };
-        let request = match request::bytes(outgoing, &self.setup.host, self.setup.reuse == Reuse::Fresh) {
-            Ok((bytes, body)) => Assembled { bytes, body, is_held: outgoing.expects_continue() },
+        let request = match self.assembled(outgoing) {
+            Ok(request) => request,
             Err(reason) => {
                 completions.push(Completion::Done(Event { error: Some(reason.into()), ..event }, None));
                 return self.event_loop.clock.now();
@@ -217,4 +231,57 @@ impl ProtocolClient for Http1 {
 pub(super) fn request_text(outgoing: &OutgoingRequest, host: &Host, close: bool) -> RequestText {
     let whole = request::bytes(outgoing, host, close).map(|(bytes, body)| [&bytes[..], &body].concat());
     whole.map_or_else(RequestText::unavailable, |bytes| RequestText::from_http1(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::net::TcpListener;
+    use std::sync::atomic::AtomicBool;
+
+    use offered_workload::Workload;
+
+    use super::super::route::Route;
+    use super::*;
+    use crate::event_stream::ExpectedStream;
+
+    /// A client of one thread for the target of this workload.
+    pub(super) fn client(workload: &str) -> Http1 {
+        let workload = Workload::parse(workload, "w.toml", &|_| Err(String::new())).unwrap();
+        let route = Arc::new(Route::new(workload.target().unwrap()).unwrap());
+        let stop = AtomicBool::new(false);
+        Http1::new(Setup::new(&workload, route).unwrap(), ThreadResources::for_single_requests(&stop).unwrap())
+    }
+
+    #[test]
+    fn any_other_request_in_flight_forbids_pauses() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let text = format!(
+            "duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[target]\nurl = \"http://{address}\"\n[[request]]\nget = \"/\"\nstream = \"sse\"\n"
+        );
+        let workload = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap();
+        let stream = workload.requests().iter().find_map(|request| request.stream()).unwrap();
+        let plain = OutgoingRequest { method: "GET".to_owned(), path: "/".to_owned(), ..OutgoingRequest::default() };
+        let streamed = OutgoingRequest { stream: Some(ExpectedStream::new(stream, false).unwrap()), ..plain.clone() };
+        let mut client = client(&text);
+        let mut only_streams_after = |outgoing: OutgoingRequest| {
+            client.begin(&Arc::new(outgoing), Event::at(Instant::ZERO), &mut Vec::new());
+            let before = SocketHandler::<Vec<Completion>>::only_streams(&mut client);
+            let mut server = listener.accept().unwrap().0;
+            let mut request = [0];
+            // The request is written once the connection is open.
+            server.set_nonblocking(true).unwrap();
+            while server.read(&mut request).is_err() {
+                client.wait(client.event_loop.clock.now() + Nanos::from_millis(1), &mut Vec::<Completion>::new());
+            }
+            (before, SocketHandler::<Vec<Completion>>::only_streams(&mut client), server)
+        };
+        let (_, is_open, _first) = only_streams_after(streamed.clone());
+        assert!(is_open);
+        let (before, after, _second) = only_streams_after(plain);
+        assert!(!before && !after);
+        let (_, after, _third) = only_streams_after(streamed);
+        assert!(!after, "the plain request still waits");
+    }
 }

@@ -1,8 +1,9 @@
-//! HTTP/2 over TLS, TCP or a Unix socket: exchanges are streams of few connections (RFC 9113).
+//! HTTP/2 over TLS, TCP or a Unix socket: exchanges are streams of a few connections (RFC 9113).
 //!
 //! The protocol is implemented by the `h2` crate, without an asynchronous runtime. A connection is polled when its
 //! socket is ready or when something on it was used; an exchange is polled when its waker was woken. So the sending
-//! thread writes a request before it does anything else.
+//! thread writes a request before it does anything else. The flow control of bodies is in `exchange`, the sizes of the
+//! windows are in `connection`.
 
 mod connection;
 mod exchange;
@@ -158,7 +159,7 @@ impl Client<Vec<Completion>> for Http2 {
                 .push(Completion::Done(Event { outcome: Outcome::Cut, status: 0, error, ..exchange.event }, None));
         }
         for connection in self.connections.drain() {
-            let _ = self.event_loop.poller.remove(&*connection.stream_ref.borrow());
+            self.event_loop.poller.remove_closing(&*connection.stream_ref.borrow());
         }
     }
 
@@ -197,7 +198,7 @@ impl ProtocolClient for Http2 {
             }
         };
         let usable = self.usable(session);
-        if usable.is_none() && self.limit.is_some_and(|limit| self.connections.len() >= limit) {
+        if usable.is_none() && !self.may_open() {
             unsent(event, Reason::Streams(self.connections.len() as u64), completions);
             return self.event_loop.clock.now();
         }

@@ -1,6 +1,6 @@
 //! A mock server on a virtual clock. Its response times are drawn from a distribution.
 //!
-//! A run over it takes no time and is exact: it shows what a run would send, without sending it.
+//! A run with it takes almost no time, and shows exactly which requests would be sent, without sending them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,8 @@
 //! The preflight check of the target. It sends no request: it checks whether a connection can be opened, whether the
 //! server speaks the protocol of the workload, and whether it accepts the client certificate.
 //!
-//! An HTTP/1 server reveals what it speaks only in response to a request, which would be one without an event. So TLS
-//! on a plain port is tested only after the first responses of a run have failed ([`speaks_tls`]).
+//! An HTTP/1 server reveals its protocol only in a response, and the check must not send a request without an event. So
+//! TLS on a plain port is tested only after the first responses of a run have failed ([`speaks_tls`]).
 
 use std::io;
 
@@ -50,7 +50,7 @@ pub(super) fn check(route: &Route, http2: bool, timeout: Nanos) -> Result<(), Er
         return match http2 && !probe.stream.agreed_on_http2() {
             true => Err(Error::NoHttp2 {
                 address: route.addresses.first(),
-                reason: "it did not choose HTTP/2 in the TLS handshake",
+                reason: "the server did not choose HTTP/2 in the TLS handshake",
             }),
             false => Ok(()),
         };
@@ -90,7 +90,7 @@ fn open(route: &Route, timeout: Nanos) -> Result<Probe, Error> {
             Some(reason) => Error::Certificate { address: route.addresses.first(), reason },
             None if probe.stream.no_common_protocol() => Error::NoHttp2 {
                 address: route.addresses.first(),
-                reason: "it rejected all offered protocols in the TLS handshake",
+                reason: "the server rejected all offered protocols in the TLS handshake",
             },
             None => to_error(failure),
         }),
@@ -125,7 +125,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Reads what arrives next, until `until`; `None` if nothing does.
+    /// Reads the next data until `until`; `None` if nothing arrives.
     fn read(&mut self, buffer: &mut [u8], until: Instant) -> Result<Option<Read>, Failure> {
         let mut ready = Vec::new();
         loop {
@@ -141,40 +141,40 @@ impl Probe {
         }
     }
 
-    /// Waits for the verdict on the client certificate or its absence. A server that accepts it sends something after
-    /// the handshake, or nothing.
+    /// Waits for the verdict on the client certificate or its absence. A server that accepts it sends data or nothing
+    /// after the handshake, but does not close the connection.
     fn await_certificate_verdict(&mut self) -> Result<(), Failure> {
         self.stream.flush().map_err(reset_failure)?;
         match self.read(&mut [0; 16 * 1024], self.clock.now() + VERDICT_TIMEOUT)? {
             Some(Read::End) => Err((
                 Outcome::Tls,
                 Reason::words(
-                    "the server closed the connection because of the client certificate, or because it is missing; check target.tls.certificate",
+                    "the server closed the connection, because the client certificate is wrong or missing; check target.tls.certificate",
                 ),
             )),
             _ => Ok(()),
         }
     }
 
-    /// Starts HTTP/2 and checks that the server answers with it.
+    /// Starts HTTP/2 and checks that the server responds in HTTP/2.
     fn check_http2(&mut self, timeout: Nanos) -> Result<(), &'static str> {
         // This fits into the buffer of any new socket.
-        self.stream.write(PREFACE).map_err(|_| "it closed the connection")?;
+        self.stream.write(PREFACE).map_err(|_| "the server closed the connection")?;
         let (mut buffer, mut received) = ([0; 1024], Vec::new());
         let until = self.clock.now() + timeout;
         while received.len() < FRAME_HEAD {
             match self.read(&mut buffer, until) {
                 Ok(Some(Read::Some { bytes, .. })) => received.extend_from_slice(&buffer[..bytes]),
                 Ok(Some(Read::Nothing { .. })) => {}
-                Ok(None) => return Err("it does not respond"),
-                Ok(Some(Read::End)) | Err(_) => return Err("it closed the connection"),
+                Ok(None) => return Err("the server does not respond"),
+                Ok(Some(Read::End)) | Err(_) => return Err("the server closed the connection"),
             }
         }
         if (received[3], received[4]) != SETTINGS {
             return Err(if received.starts_with(b"HTTP/1.") {
-                "it responds in HTTP/1"
+                "the server responds in HTTP/1"
             } else {
-                "it responds in another protocol"
+                "the server responds in another protocol"
             });
         }
         // A server that has closed needs no GOAWAY.

@@ -31,7 +31,7 @@ pub(crate) trait ProtocolSetup {
     /// The target cannot be reached, or does not fit the workload.
     fn preflight(&self) -> Result<(), Error>;
 
-    /// The client of one thread, ready to start: with open connections, if the protocol opens them before the run.
+    /// The client of one thread, ready to start. Its connections are open if the protocol opens them before the run.
     ///
     /// # Errors
     /// A connection could not be opened.
@@ -155,8 +155,8 @@ impl PreparedTarget {
     }
 }
 
-/// The protocol of the default target of `workload`, which is number `index` of its targets, or of the WebSocket messages to it; and
-/// the route to it with its timeout to connect.
+/// The protocol of target number `index` of `workload`, or of the WebSocket messages to it, and the route to it with
+/// its timeout to connect.
 fn prepare(workload: &Workload, index: u16, is_socket: bool) -> Result<(AnyProtocol, (Arc<Route>, Nanos)), Error> {
     let target = workload.target().ok_or(Error::NoTarget)?;
     let timeout = target.connect_timeout();

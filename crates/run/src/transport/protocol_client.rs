@@ -1,4 +1,4 @@
-//! Protocol clients: each carries exchanges, one request and its response.
+//! Protocol clients. A client carries exchanges; an exchange is one request and its response.
 
 use std::sync::Arc;
 
@@ -19,11 +19,12 @@ pub(crate) trait ProtocolClient: Client<Vec<Completion>> {
     /// request was sent.
     ///
     /// Exactly one [`Completion::Done`] follows for each call: in `completions` at once if nothing could be sent, else
-    /// from a later [`wait`](Client::wait) or [`cancel_all`](Client::cancel_all). It has the same event with what
-    /// happened filled in. Session, step and object identify an exchange among those in flight.
+    /// from a later [`wait`](Client::wait) or [`cancel_all`](Client::cancel_all). It contains the same event,
+    /// completed. Session, step and object identify an exchange among those in flight.
     fn begin(&mut self, outgoing: &Arc<OutgoingRequest>, event: Event, completions: &mut Vec<Completion>) -> Instant;
 
-    /// When the client needs its next turn if no socket becomes ready: at once if work remains, else at its next timeout.
+    /// The instant at which the client needs its next turn if no socket becomes ready: now if work remains, otherwise
+    /// its next timeout.
     fn next_turn(&mut self) -> Instant;
 
     /// The text of `outgoing` as it was sent in the exchange that ended with `event`.

@@ -1,13 +1,15 @@
 //! Reading lateness: how long the operating system held a response before this thread read it.
 //!
-//! The kernel knows when data arrived, but a timestamp costs about 500 ns, half as much again as a read. So reads are
+//! The kernel knows when data arrived, but a timestamp costs about 500 ns, 1.5 times as much as a read. So reads are
 //! timestamped at random: all of them up to some thousand per second, then one in two, in four, and so on.
 //!
-//! The timestamp of a read is that of its last segment. Where a thread leaves several segments of a response unread, an
-//! earlier time is known: the poller reported the socket before the thread came to it.
+//! The timestamp of a read is that of its last segment. If several segments of a response were waiting, an earlier time
+//! is known: the time at which the poller reported the socket.
 
 use offered_base::{Instant, Nanos};
 use offered_io::{ReceiveTimestamps, TimestampsEnabled, unix_now};
+
+use crate::event_stream::{DataArrival, PROMPT};
 
 /// Maximum numbers of timestamped reads per second, approximately: of those that may begin a response, and of others.
 const MAX_FIRST_PER_S: u64 = 4000;
@@ -19,8 +21,14 @@ const PERIOD: Nanos = Nanos::from_millis(50);
 pub(super) struct ReadingLateness {
     first: Sampler,
     later: Sampler,
-    /// Since when the data that is read next has been waiting, as far as this thread knows.
+    /// The instant since which the data that is read next has been waiting, as far as this thread knows.
     waiting_since: Instant,
+    /// No data arrived before this instant.
+    empty_until: Instant,
+    /// The earliest of these instants in the current iteration of the event loop.
+    all_empty_until: Instant,
+    /// Whether the thread slept before this iteration, and so was waiting for the data that it reads.
+    has_slept: bool,
     _enabled: TimestampsEnabled,
 }
 
@@ -30,6 +38,9 @@ impl ReadingLateness {
             first: Sampler::new(MAX_FIRST_PER_S),
             later: Sampler::new(MAX_LATER_PER_S),
             waiting_since: Instant::ZERO,
+            empty_until: Instant::ZERO,
+            all_empty_until: Instant::ZERO,
+            has_slept: false,
             _enabled: ReceiveTimestamps::keep_enabled(),
         }
     }
@@ -39,12 +50,33 @@ impl ReadingLateness {
     pub(super) fn adapt(&mut self, now: Instant) {
         self.first.adapt(now);
         self.later.adapt(now);
+        self.all_empty_until = now;
     }
 
-    /// The next socket was reported by the poller at `since`.
+    /// An iteration of the event loop begins after a wait of this length.
     #[inline]
-    pub(super) fn socket_ready(&mut self, since: Instant) {
-        self.waiting_since = since;
+    pub(super) fn woke_up(&mut self, wait: Nanos) {
+        self.has_slept = wait > PROMPT;
+    }
+
+    /// The next socket was reported by the poller at `since`, and was empty until `empty_until`.
+    #[inline]
+    pub(super) fn socket_ready(&mut self, since: Instant, empty_until: Instant) {
+        (self.waiting_since, self.empty_until) = (since, empty_until);
+        self.all_empty_until = self.all_empty_until.min(empty_until);
+    }
+
+    /// The arrival of the data that were just read, on a connection that carries one exchange at a time. The last of them arrived at `stamp`,
+    /// since the Unix epoch, and data had `waited`.
+    pub(super) fn data_arrival(&self, stamp: Option<Nanos>, waited: Option<Nanos>) -> DataArrival {
+        let has_slept = self.has_slept && waited.is_some_and(|waited| waited <= PROMPT);
+        DataArrival { stamp, waited, empty_until: self.empty_until, has_slept, is_shared: false }
+    }
+
+    /// The same on a connection that carries several exchanges: the stamp is that of the latest read.
+    pub(super) fn shared_arrival(&self, stamp: Option<Nanos>) -> DataArrival {
+        let (empty_until, has_slept) = (self.all_empty_until, self.has_slept);
+        DataArrival { stamp, waited: None, empty_until, has_slept, is_shared: true }
     }
 
     /// Whether the next read is timestamped; `is_first` if it may begin a response.
@@ -138,7 +170,7 @@ mod tests {
         let arrived = |before: u64| Some(unix_now().saturating_sub(ms(before)));
         let mut reading = ReadingLateness::new();
         let mut late = |arrival, waited: u64, sent: u64| {
-            reading.socket_ready(now.earlier(ms(waited)));
+            reading.socket_ready(now.earlier(ms(waited)), Instant::ZERO);
             reading.of_read(arrival, Some(now.earlier(ms(sent))), now).map(|late| late.0 / 1_000_000)
         };
         assert_eq!(late(None, 50, 500), None);
@@ -146,7 +178,7 @@ mod tests {
         assert!(late(arrived(70), 50, 5000).is_some_and(|late| (70..1000).contains(&late)));
         assert_eq!(late(arrived(600), 50, 500), None, "the clock was set forward");
         assert_eq!(late(Some(unix_now() + ms(60_000)), 50, 500), None, "the clock was set back");
-        reading.socket_ready(Instant::ZERO);
+        reading.socket_ready(Instant::ZERO, Instant::ZERO);
         reading.of_read(None, None, now);
         assert_eq!(reading.waiting_since, now);
     }

@@ -1,6 +1,6 @@
-//! Scripted sessions over any protocol client. A session keeps cookies and extracted values, follows redirects, fetches
-//! the objects of its pages over several connections, and its responses are checked. One request is one page, which is
-//! complete with its last object.
+//! Scripted sessions over any protocol client. A session stores cookies and extracted values, follows redirects,
+//! fetches the objects of its pages over several connections, and checks its responses. Each request is a page, which
+//! is complete when its last object is complete.
 
 mod evaluator;
 mod observed;
@@ -72,11 +72,11 @@ struct Page {
     context: RequestContext,
     /// The last request sent for the page itself: the original one, or a redirect.
     outgoing: Arc<OutgoingRequest>,
-    /// Number of redirects followed, and of challenges answered: each is one more request on the wire.
+    /// Number of redirects followed and of responses to challenges; each is one more request on the wire.
     redirects: u32,
     /// The redirects alone.
     followed: u32,
-    /// Whether the last request is the answer to a challenge.
+    /// Whether the last request responds to a challenge.
     is_answer: bool,
     /// Number of token requests.
     token_requests: u16,
@@ -90,7 +90,7 @@ struct Page {
     responded: bool,
     /// When the request was sent.
     sent: Instant,
-    /// When the objects were first wanted, which is their scheduled time.
+    /// The time when the objects became known, which is their scheduled time.
     objects_wanted: Option<Instant>,
     /// Events of completed objects.
     objects: Vec<Event>,
@@ -145,7 +145,7 @@ impl<C: ProtocolClient> Scripted<C> {
         }
     }
 
-    /// Raises the limit on the response body to what the observer wants.
+    /// Raises the limit on the response body to the limit of the observer.
     fn with_observer_limit(&self, outgoing: OutgoingRequest) -> Arc<OutgoingRequest> {
         let body_limit = self.observer.as_ref().map_or(0, |observer| observer.body_limit());
         Arc::new(OutgoingRequest { body_limit: outgoing.body_limit.max(body_limit), ..outgoing })
@@ -181,8 +181,8 @@ impl<C: ProtocolClient> Scripted<C> {
         begun.saturating_sub(1)
     }
 
-    /// Processes completions, and those that follow from them at once. Those left at `deadline` are processed in the next
-    /// iteration.
+    /// Processes completions, including those that result from them at once. Completions that remain at `deadline` are
+    /// processed in the next iteration.
     fn process_completions(&mut self, deadline: Instant, events: &mut Vec<Event>) {
         while !self.completions.is_empty() {
             let mut completions = std::mem::take(&mut self.completions).into_iter();
@@ -304,7 +304,7 @@ impl<C: ProtocolClient> Scripted<C> {
         }
     }
 
-    /// Processes the results of the evaluator that come within `timeout`, in all.
+    /// Processes the results of the evaluator that arrive within `timeout` in total.
     fn receive_evaluations(&mut self, timeout: Nanos, events: &mut Vec<Event>) {
         let end = self.client.now() + timeout;
         while let Some(evaluator) = self.evaluator.as_mut().filter(|evaluator| evaluator.is_busy())

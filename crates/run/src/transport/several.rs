@@ -69,7 +69,7 @@ pub(crate) struct Several {
 }
 
 impl Several {
-    /// Numbers the connections of client `index`, which it counts for itself, differently from those of the others.
+    /// Changes the numbers of the connections of client `index`, so that they differ from those of the other clients.
     fn renumber(&self, index: usize, completions: &mut [Completion]) {
         for completion in completions {
             if let Completion::Done(event, _) = completion {

@@ -12,10 +12,9 @@ use offered_events::{Outcome, Reason};
 use offered_io::ReceiveTimestamps;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send, socket,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send,
     sockopt,
 };
-
 use rustix::process::{Resource, getrlimit};
 
 use super::Failure;
@@ -48,7 +47,7 @@ pub(crate) enum Read {
     /// Data was read.
     Some {
         bytes: usize,
-        /// The socket has no more data; the poller reports what comes next. It may have reported the end already.
+        /// The socket has no more data. The poller reports new data; it may already have reported the end.
         drained: bool,
     },
     /// No data.
@@ -95,13 +94,11 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
         Endpoint::Tcp(_) => (AddressFamily::INET6, Some(ipproto::TCP)),
         Endpoint::Unix(_) => (AddressFamily::UNIX, None),
     };
-    let socket = socket(family, SocketType::STREAM, protocol)?;
+    let socket = open(family, protocol)?;
     // Descriptors are assigned from the lowest number, so a high number means that nearly all are in use.
     if socket.as_raw_fd() >= first_reserved_fd() {
         return Err(Errno::MFILE.into());
     }
-    rustix::io::ioctl_fionbio(&socket, true)?;
-    rustix::io::ioctl_fioclex(&socket)?;
     let connected = match endpoint {
         Endpoint::Tcp(address) => {
             sockopt::set_tcp_nodelay(&socket, true)?;
@@ -119,6 +116,22 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
         Err(Errno::INPROGRESS) => Ok((socket, false)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// A socket that does not block and that commands of a workload do not inherit.
+#[cfg(not(target_vendor = "apple"))]
+fn open(family: AddressFamily, protocol: Option<Protocol>) -> Result<OwnedFd, Errno> {
+    use rustix::net::{SocketFlags, socket_with};
+
+    socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, protocol)
+}
+
+#[cfg(target_vendor = "apple")]
+fn open(family: AddressFamily, protocol: Option<Protocol>) -> Result<OwnedFd, Errno> {
+    let socket = rustix::net::socket(family, SocketType::STREAM, protocol)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    rustix::io::ioctl_fioclex(&socket)?;
+    Ok(socket)
 }
 
 /// Limits the time of an attempt to connect, or with zero no longer. The system checks it when it repeats the attempt: after one second at
@@ -144,9 +157,9 @@ fn first_reserved_fd() -> i32 {
     })
 }
 
-/// Lets the system choose the local port once both ends are known. Otherwise `bind` looks for a port that no other
-/// connection of the machine has; from some 14,000 connections of one address that search dominates the time to
-/// connect.
+/// Lets the system choose the local port once both ends are known. Otherwise `bind` searches a port that no other
+/// connection of the machine uses. With more than about 14,000 connections of one address, this search dominates the
+/// time to connect.
 #[cfg(target_os = "linux")]
 fn defer_port_choice(socket: &OwnedFd) {
     // If it is refused (IPv6), connecting only takes longer.

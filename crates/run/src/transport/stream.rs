@@ -1,5 +1,5 @@
 //! A stream of bytes to the target: a non-blocking socket, through the tunnel of a proxy and with TLS if needed.
-//! Without either it costs one branch per read and write.
+//! Without proxy and TLS it costs one branch per read and write.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr};
@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Outcome, Reason};
-use offered_io::{Clock, Poller};
-use rustix::net::{SendFlags, getpeername, send};
+use offered_io::{Clock, Poller, connect_time, unix_now};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, getpeername, recv, send};
 
 use super::Failure;
 use super::addresses::{Addresses, Candidates};
@@ -23,8 +24,10 @@ pub(crate) struct Stream {
     socket: OwnedFd,
     stage: Stage,
     tls: Option<Box<TlsStream>>,
-    /// Duration of the TLS handshake, once it is complete.
+    /// Duration of the TLS handshake, once it is complete, without the time after which this thread read its messages.
     pub(crate) handshake: Option<Nanos>,
+    /// Time that the network took to connect, without the delay until this thread noticed; `None`: not measured.
+    connect_time: Option<Nanos>,
     /// The attempts at other addresses, until one is connected.
     attempts: Option<Box<Attempts>>,
     reads: SocketReads,
@@ -36,9 +39,54 @@ enum Stage {
     Tunnel(Box<Tunnel>),
     /// Sending PostgreSQL's `SSLRequest`, of which this many bytes are written.
     TlsRequest(usize),
-    /// In the TLS handshake, since this instant.
-    Handshake(Instant),
+    Handshake(Handshake),
     Open,
+}
+
+/// A TLS handshake in progress.
+struct Handshake {
+    since: Instant,
+    /// The latest read.
+    read: Instant,
+    /// Time between the arrival of messages and their reading by this thread.
+    held: Nanos,
+}
+
+impl Handshake {
+    fn new(now: Instant) -> Self {
+        Self { since: now, read: now, held: Nanos::ZERO }
+    }
+
+    /// A message that was read at `now` had been there for `held`. What one read leaves is read by the next, so no time counts twice.
+    fn read(&mut self, now: Instant, held: Nanos) {
+        self.held += held.min(self.read.until(now));
+        self.read = now;
+    }
+
+    /// Its duration if it is complete at `now`.
+    fn duration(&self, now: Instant) -> Nanos {
+        self.since.until(now).saturating_sub(self.held)
+    }
+}
+
+/// The reads of a handshake.
+struct HandshakeReads<'a> {
+    socket: BorrowedFd<'a>,
+    reads: &'a mut SocketReads,
+    handshake: &'a mut Handshake,
+    clock: &'a Clock,
+}
+
+impl io::Read for HandshakeReads<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads.is_stamped = true;
+        let received = self.reads.receive(self.socket, buffer);
+        self.reads.is_stamped = false;
+        let bytes = received?;
+        let held = self.reads.arrival.map_or(Nanos::ZERO, |arrival| unix_now().saturating_sub(arrival));
+        self.handshake.read(self.clock.now(), held);
+        Ok(bytes)
+    }
 }
 
 impl Stream {
@@ -67,6 +115,7 @@ impl Stream {
             stage: Stage::Connecting,
             tls: None,
             handshake: None,
+            connect_time: None,
             attempts,
             reads: SocketReads::default(),
         };
@@ -90,12 +139,25 @@ impl Stream {
     ) -> Result<Self, Failure> {
         let (socket, connected) = dial(endpoint, source).map_err(dial_failure)?;
         let reads = SocketReads::default();
-        let mut stream = Self { socket, stage: Stage::Connecting, tls: None, handshake: None, attempts: None, reads };
+        let mut stream = Self {
+            socket,
+            stage: Stage::Connecting,
+            tls: None,
+            handshake: None,
+            connect_time: None,
+            attempts: None,
+            reads,
+        };
         if connected {
             stream.connected(route, clock)?;
             stream.advance(route, clock)?;
         }
         Ok(stream)
+    }
+
+    /// How long the network took to open the stream; `None` if that was not measured.
+    pub(crate) fn opening_time(&self) -> Option<Nanos> {
+        Some(self.connect_time? + self.handshake.unwrap_or_default())
     }
 
     /// Whether requests can be written.
@@ -122,6 +184,12 @@ impl Stream {
             }
             if self.attempts.is_none() {
                 connect_error(&self.socket).map_or(Ok(()), Err)?;
+                // Only Linux reports a socket once in a turn: this may be about a socket that had the token before.
+                if cfg!(not(target_os = "linux")) && !is_connected(&self.socket) {
+                    return Ok(false);
+                }
+                // A tunnel takes more of the network's time than that.
+                self.connect_time = if route.tunnel.is_none() { connect_time(&self.socket) } else { None };
             } else if !self.is_any_connected(route, (poller, token))? {
                 return Ok(false);
             }
@@ -137,7 +205,7 @@ impl Stream {
         if let Some((other, endpoint)) = attempts.racing.take() {
             let failure = connect_error(&self.socket);
             if failure.is_some() || is_connected(&other) && !is_connected(&self.socket) {
-                let _ = poller.remove(&self.socket);
+                poller.remove_closing(&self.socket);
                 self.socket = other;
                 let before = std::mem::replace(&mut attempts.current, endpoint);
                 if let Some(failure) = failure {
@@ -157,7 +225,7 @@ impl Stream {
                 }
             }
             let (socket, connected) = attempts.start(&route.addresses)?;
-            let _ = poller.remove(&self.socket);
+            poller.remove_closing(&self.socket);
             self.socket = socket;
             poller.add(&self.socket, token).map_err(dial_failure)?;
             if !connected {
@@ -204,7 +272,7 @@ impl Stream {
     fn start_tls(&mut self, route: &Route, clock: &Clock) -> Result<Stage, Failure> {
         let Some(client) = &route.tls else { return Ok(Stage::Open) };
         self.tls = Some(client.begin()?);
-        Ok(Stage::Handshake(clock.now()))
+        Ok(Stage::Handshake(Handshake::new(clock.now())))
     }
 
     fn advance(&mut self, route: &Route, clock: &Clock) -> Result<bool, Failure> {
@@ -219,13 +287,14 @@ impl Stream {
                     true => self.start_tls(route, clock)?,
                     false => return Ok(false),
                 },
-                (Stage::Handshake(since), Some(tls)) => match tls.handshake(self.socket.as_fd())? {
-                    true => {
-                        self.handshake = Some(since.until(clock.now()));
-                        Stage::Open
+                (Stage::Handshake(handshake), Some(tls)) => {
+                    let (socket, reads) = (self.socket.as_fd(), &mut self.reads);
+                    if !tls.handshake(socket, &mut HandshakeReads { socket, reads, handshake, clock })? {
+                        return Ok(false);
                     }
-                    false => return Ok(false),
-                },
+                    self.handshake = Some(handshake.duration(clock.now()));
+                    Stage::Open
+                }
                 (Stage::Open | Stage::Handshake(_), _) => return Ok(true),
             };
         }
@@ -254,6 +323,11 @@ impl Stream {
             None => self.reads.read(self.socket.as_fd(), buffer),
             Some(tls) => tls.read(self.socket.as_fd(), buffer, &mut self.reads),
         }
+    }
+
+    /// Whether the socket has data to read, or has ended: neither is expected of a connection that carries no request.
+    pub(crate) fn is_readable(&self) -> bool {
+        !matches!(recv(&self.socket, &mut [0; 1], RecvFlags::PEEK), Err(Errno::AGAIN | Errno::INTR))
     }
 
     /// Writes what the socket takes; returns the number of bytes taken.
@@ -353,7 +427,10 @@ fn request_tls(written: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Fail
         Ok(_) if answer == *b"N" => {
             Err((Outcome::Tls, Reason::words("the server does not support TLS; add sslmode=disable to the URL")))
         }
-        Ok(_) => Err((Outcome::Tls, Reason::words("not PostgreSQL: an invalid response to the request for TLS"))),
+        Ok(_) => Err((
+            Outcome::Tls,
+            Reason::words("the server is not PostgreSQL: its response to the request for TLS is invalid"),
+        )),
         Err(error) => wait_or_fail(error),
     }
 }
@@ -361,5 +438,73 @@ fn request_tls(written: &mut usize, socket: BorrowedFd<'_>) -> Result<bool, Fail
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::Arc;
+
+    use offered_io::ReceiveTimestamps;
+    use offered_workload::Target;
+    use rustls::pki_types::PrivateKeyDer;
+    use rustls::{ServerConfig, ServerConnection};
+
+    use super::*;
+
+    #[test]
+    fn what_is_read_late_is_no_part_of_a_handshake() {
+        let ms = Instant::from_millis;
+        let mut handshake = Handshake::new(ms(10));
+        handshake.read(ms(30), Nanos::from_millis(5));
+        // The rest of the same data, and a clock that was set.
+        handshake.read(ms(31), Nanos::from_millis(6));
+        handshake.read(ms(33), Nanos::from_secs(1000));
+        assert_eq!(handshake.duration(ms(40)), Nanos::from_millis(30 - 5 - 1 - 2));
+    }
+
+    /// Performs a handshake.
+    fn shake_hands(stream: &mut TcpStream, config: &Arc<ServerConfig>) {
+        let mut server = ServerConnection::new(config.clone()).unwrap();
+        while server.is_handshaking() && server.complete_io(stream).is_ok() {}
+    }
+
+    #[test]
+    fn the_wait_for_the_thread_is_no_part_of_a_handshake() {
+        let _enabled = ReceiveTimestamps::keep_enabled();
+        let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = PrivateKeyDer::try_from(own.signing_key.serialize_der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = builder.with_no_client_auth().with_single_cert(vec![own.cert.der().clone()], key).unwrap();
+        let (listener, config) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(config));
+        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                shake_hands(&mut stream, &config);
+            }
+        });
+        let route = Route::new(&Target::new(url)).unwrap().with_tls().unwrap();
+        let (clock, wait) = (Clock::start(), Nanos::from_millis(20));
+        let has_waited = || {
+            let mut poller = Poller::new().unwrap();
+            let mut stream = Stream::dial(&route, &clock).unwrap();
+            poller.add(&stream, 0).unwrap();
+            let (began, mut waited, mut ready) = (clock.now(), Nanos::ZERO, Vec::new());
+            loop {
+                poller.wait(Some(Nanos::from_secs(10)), &mut ready).unwrap();
+                if ready.first().is_some_and(|ready| ready.readable) {
+                    clock.sleep_until(clock.now() + wait);
+                    waited += wait;
+                }
+                if stream.continue_connecting(&route, true, &clock, (&poller, 0)).unwrap() {
+                    break;
+                }
+            }
+            stream.handshake.unwrap() + Nanos(waited.0 / 2) < began.until(clock.now())
+        };
+        // The kernel begins a moment after the first socket asks for timestamps.
+        assert!((0..100).any(|_| has_waited()));
     }
 }

@@ -1,7 +1,7 @@
 //! TLS over a non-blocking socket (rustls).
 //!
 //! Bytes are read from the socket in large pieces, so that a response that fits in one costs one system call, as
-//! without TLS. Output is encrypted one record at a time: what the socket does not take stays with the caller.
+//! without TLS. Output is encrypted one record at a time: bytes that the socket does not accept stay with the caller.
 
 mod config;
 
@@ -49,15 +49,15 @@ impl TlsClient {
 }
 
 impl TlsStream {
-    /// Continues the handshake; returns whether it is complete. The last message may still be unwritten: it is sent
-    /// with the first request.
-    pub(super) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Failure> {
+    /// Continues the handshake, whose messages `reads` reads from `socket`; returns whether it is complete. The last message
+    /// may still be unwritten: it is sent with the first request.
+    pub(super) fn handshake(&mut self, socket: BorrowedFd<'_>, reads: &mut impl io::Read) -> Result<bool, Failure> {
         loop {
             if !self.0.is_handshaking() {
                 return Ok(true);
             }
             self.flush(socket).map_err(read_failure)?;
-            match self.0.read_tls(&mut Socket(socket)) {
+            match self.0.read_tls(reads) {
                 Ok(0) => {
                     return Err((
                         Outcome::Tls,
@@ -200,15 +200,16 @@ fn read_failure(error: io::Error) -> Failure {
     }
 }
 
-/// What is wrong with a certificate, for messages.
+/// The problem of a certificate, for messages.
 fn certificate_problem(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => "it is not signed by a trusted root".to_owned(),
         CertificateError::BadSignature => {
-            "it is not signed by the root that it names; a self-signed certificate is trusted only as a root".to_owned()
+            "a trusted root has the name of its issuer but did not sign it; a self-signed certificate is trusted only as a root"
+                .to_owned()
         }
         error if is_webpki(error, "CaUsedAsEndEntity") => {
-            "it is the certificate of an authority (CA:TRUE), and not itself in target.tls.roots".to_owned()
+            "it is the certificate of an authority (CA:TRUE) that is not in target.tls.roots".to_owned()
         }
         error if is_webpki(error, "UnsupportedCertVersion") => {
             "it is an X.509 certificate of version 1, which has no names of servers (subjectAltName); use version 3"
@@ -218,7 +219,7 @@ fn certificate_problem(error: &CertificateError) -> String {
     }
 }
 
-/// The failure for a TLS error, with what to change.
+/// The failure for a TLS error, with the next step.
 #[allow(clippy::needless_pass_by_value)] // shaped for map_err
 fn tls_failure(error: TlsError) -> Failure {
     let reason = match &error {

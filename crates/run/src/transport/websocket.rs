@@ -280,7 +280,7 @@ impl WebSocket {
         let Some(mut connection) = self.connections.try_remove(key) else { return };
         self.closing -= usize::from(connection.closing);
         if let Some(stream) = connection.stream() {
-            let _ = self.event_loop.poller.remove(&*stream);
+            self.event_loop.poller.remove_closing(&*stream);
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, mpsc};
 
 use offered_events::{Event, Outcome};
 
-use crate::{assert_first_events, listen, run};
+use crate::{HANG, assert_first_events, listen, run};
 
 /// Types of frames (RFC 9113, section 6).
 pub(crate) const DATA: u8 = 0;
@@ -149,6 +150,31 @@ fn unprocessed_requests_are_sent_again_with_their_scheduled_time() {
         let others = strict.iter().filter(|event| event.outcome != Outcome::Unprocessed);
         assert!(others.clone().count() > 20 && others.clone().all(|event| event.outcome == Outcome::Ok), "{mode}");
     }
+}
+
+/// The first connection finishes its second stream only after the next one has a request.
+#[test]
+fn a_connection_that_goes_away_does_not_count_against_the_limit() {
+    let (begun, has_begun) = mpsc::channel();
+    let has_begun = Arc::new(Mutex::new(has_begun));
+    let address = listen(move |nth, stream| {
+        let act = |mut peer: Peer| {
+            if nth > 0 {
+                let stream = peer.request()?;
+                let _ = begun.send(());
+                peer.answer(stream)?;
+                return peer.well();
+            }
+            let (first, second) = (peer.request()?, peer.request()?);
+            peer.answer(first)?;
+            peer.go_away(second, 0)?;
+            let _ = has_begun.lock().unwrap().recv_timeout(HANG);
+            peer.answer(second)?;
+            peer.request().map(drop)
+        };
+        let _ = Peer::greet(stream, &[]).and_then(act);
+    });
+    assert_first_events(&get_events(address, "connections = 1"), 0, Outcome::Ok, "GOAWAY");
 }
 
 #[test]

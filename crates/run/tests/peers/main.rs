@@ -12,6 +12,7 @@ mod postgres;
 mod preflight;
 mod reading;
 mod retries;
+mod reuse;
 mod several;
 mod streams;
 mod tls;

@@ -60,9 +60,11 @@ fn the_preflight_check_requires_http2() {
     let http1 = listen(|_, mut stream| says(&mut stream, NO_HTTP));
     let ssh = listen(|_, mut stream| says(&mut stream, b"SSH-2.0-OpenSSH_9.2\r\n"));
     let mute = listen(|_, mut stream| says(&mut stream, b""));
-    for (address, why) in
-        [(http1, "it responds in HTTP/1"), (ssh, "it responds in another protocol"), (mute, "it closed the connection")]
-    {
+    for (address, why) in [
+        (http1, "the server responds in HTTP/1"),
+        (ssh, "the server responds in another protocol"),
+        (mute, "the server closed the connection"),
+    ] {
         let error = generator(&format!("url = \"http://{address}\"\nprotocol = \"h2\"")).preflight().unwrap_err();
         assert!(matches!(&error, Error::NoHttp2 { reason: told, .. } if *told == why), "{why}: {error}");
     }
@@ -82,7 +84,10 @@ fn the_preflight_check_requires_http2() {
     let error = generator(&format!("url = \"https://{secured}\"\nprotocol = \"h2\"\ntls.insecure = true"))
         .preflight()
         .unwrap_err();
-    assert!(matches!(&error, Error::NoHttp2 { reason: why, .. } if why.starts_with("it rejected all")), "{error}");
+    assert!(
+        matches!(&error, Error::NoHttp2 { reason: why, .. } if why.starts_with("the server rejected all")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -167,7 +167,11 @@ fn every_broken_stream_is_a_failed_request() {
         }
         let short = REQUEST.replace("\"openai\"", "{ format = \"openai\", min_tokens = 25 }");
         for event in over(protocol, End::Well, &short) {
-            assert_eq!((event.outcome, &*event.why()), (Outcome::Short, "24 tokens of at least 25"), "{protocol}");
+            assert_eq!(
+                (event.outcome, &*event.why()),
+                (Outcome::Short, "24 tokens, but at least 25 were expected"),
+                "{protocol}"
+            );
         }
     }
 }

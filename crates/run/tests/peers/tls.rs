@@ -85,7 +85,7 @@ fn a_self_signed_certificate_is_trusted_as_a_root_although_it_may_sign() {
     assert_first_events(&events(&own, "localhost"), 0, Outcome::Ok, "it is the root");
     for (root, name, reason) in [
         (&own, "other.example", "not valid for name"),
-        (&other, "localhost", "the certificate of an authority (CA:TRUE), and not itself in target.tls.roots"),
+        (&other, "localhost", "the certificate of an authority (CA:TRUE) that is not in target.tls.roots"),
     ] {
         let events = events(root, name);
         assert_first_events(&events, 30, Outcome::Tls, reason);

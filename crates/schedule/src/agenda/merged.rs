@@ -20,7 +20,7 @@ pub(super) struct MergedAgenda {
 struct Due(Vec<(Instant, usize)>);
 
 impl Due {
-    /// Of these scenarios; [`Instant::MAX`] for one without a request.
+    /// The time of the next request of each scenario; [`Instant::MAX`] without a request.
     fn new(dues: impl Iterator<Item = Instant>) -> Self {
         let leaves: Vec<(Instant, usize)> = dues.enumerate().map(|(number, due)| (due, number)).collect();
         let mut nodes = [leaves.clone(), leaves].concat();
@@ -30,7 +30,7 @@ impl Due {
         Self(nodes)
     }
 
-    /// The earliest, and its scenario; ties in order of scenario.
+    /// The earliest time, and its scenario. If several times are equal, the first scenario comes first.
     fn first(&self) -> (Instant, usize) {
         self.0[1]
     }

@@ -1,4 +1,4 @@
-//! What a session does after a completion: its next request, or its end.
+//! The rule for a session after a completion: its next request, or its end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ pub(super) enum SessionRule {
     Recorded(Replay),
     /// Another rule with a minimum interval between visits or requests.
     Paced(Box<Self>, Paced),
-    /// Another rule for users who leave when the number of users falls; a visit that has begun goes on for this time.
+    /// Another rule for users who leave when the number of users falls; a visit that has begun may continue for this
+    /// time.
     Leaving(Box<Self>, Population, Nanos),
 }
 
@@ -43,7 +44,8 @@ pub(super) struct NextLaunch {
 }
 
 impl NextLaunch {
-    /// Whether it is before the user leaves, or belongs to a visit that goes on for at most `finish` after that.
+    /// Whether the instant is before the user leaves, or belongs to a visit that continues for at most `finish` after
+    /// that.
     fn is_before(&self, leaves: Instant, finish: Nanos) -> bool {
         self.intended < leaves || (!self.visit.begins() && self.intended < leaves + finish)
     }
@@ -158,8 +160,8 @@ impl SessionRule {
         Some(NextLaunch { intended: done + think, place, visit, after })
     }
 
-    /// `next`, or if that is after the user leaves, the next step of `once.end`. Without such a step, a visit that is cut off has its next request
-    /// at the end of time, and one that is over has none.
+    /// `next`, or if that is after the user leaves, the next step of `once.end`. Without such a step, a visit that is
+    /// cut off has its next request at [`Instant::MAX`], and a completed visit has no next request.
     fn before_leaving(
         &self,
         seed: Seed,

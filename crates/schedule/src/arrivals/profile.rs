@@ -15,7 +15,8 @@ pub struct Profile(Kind);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
-    /// A rate, and its mean gap in seconds: a division takes longer than all else about an arrival.
+    /// A rate, and its mean gap in seconds. The gap is stored because a division takes longer than the rest of an
+    /// arrival.
     Constant(Rate, f64),
     Pieces(Arc<[Piece]>, Given),
     Sine {
@@ -101,7 +102,7 @@ impl Piece {
 }
 
 impl Profile {
-    /// Always this rate.
+    /// A constant rate.
     pub fn constant(rate: Rate) -> Self {
         Self(Kind::Constant(rate, 1.0 / rate.per_sec()))
     }
@@ -117,7 +118,7 @@ impl Profile {
         Self::pieces(&[(from, to, over)], Some(to), Given::Ramp(from, to, over))
     }
 
-    /// One rate after another, each for its time; the last is held.
+    /// Constant rates one after another, each for its duration; the last one continues.
     ///
     /// # Errors
     /// No steps, a step of no time, or only zero rates.
@@ -132,7 +133,7 @@ impl Profile {
     }
 
     /// One stage after another, each with the rate at its start, the rate at its end, and its length; in between the rate changes linearly.
-    /// The last rate is held.
+    /// The last rate continues.
     ///
     /// # Errors
     /// No stages, a stage of duration zero, or only zero rates.
@@ -145,7 +146,7 @@ impl Profile {
         Self::pieces(stages, stages.last().map(|(_, to, _)| *to), Given::Stages(stages.into()))
     }
 
-    /// The length of its stages; `None` for a profile that was not given in stages.
+    /// The total length of the stages; `None` for a profile without stages.
     pub fn staged(&self) -> Option<Nanos> {
         match &self.0 {
             Kind::Pieces(_, Given::Stages(stages)) => {
@@ -155,7 +156,7 @@ impl Profile {
         }
     }
 
-    /// The expected number of arrivals in each of consecutive intervals; then none.
+    /// A profile with these expected numbers of arrivals in consecutive intervals, and no arrivals afterwards.
     ///
     /// # Errors
     /// No counts, only zeros, or an interval of duration zero.
@@ -256,7 +257,7 @@ impl Profile {
         }
     }
 
-    /// The same for a rate that changes; a separate function, so that the usual case can be inlined.
+    /// Like the calling function, for a rate that changes; it is separate so that the usual case can be inlined.
     fn varying_instant(&self, count: f64) -> Option<Instant> {
         let t = match &self.0 {
             Kind::Constant(_, gap) => count * gap,
@@ -282,7 +283,8 @@ impl Profile {
     }
 }
 
-/// The time by which `count` arrivals are expected: Newton's steps inside a bracket that halves whenever one leaves it.
+/// The time by which `count` arrivals are expected, by Newton's method inside a bracket; a step that would leave the
+/// bracket is replaced by a bisection.
 fn sine_inverse(mean: f64, amplitude: f64, period: f64, count: f64) -> f64 {
     let cycles = libm::floor(count / (mean * period));
     let (mut low, mut high) = (cycles * period, (cycles + 1.0) * period);

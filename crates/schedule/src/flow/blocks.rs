@@ -1,8 +1,9 @@
 //! Blocks: steps that are repeated together, and the positions of their repetitions.
 //!
-//! Each repetition of a block has places of its own, so the place of a session says in which repetition of each block it is. The places of a
-//! repetition are in the same order, so a place is a number with mixed radix: its distance from the first place of its step is the sum of
-//! (repetition x places of one repetition) over the blocks around the step, and the repetition of the step itself.
+//! Each repetition of a block has places of its own, so the place of a session identifies its repetition of each block.
+//! The places of a repetition are in the same order, so a place is a number with mixed radix: its distance from the
+//! first place of its step is the sum of (repetition x places of one repetition) over the blocks around the step, plus
+//! the repetition of the step itself.
 
 use offered_base::InvalidValue;
 
@@ -13,13 +14,14 @@ use super::{Condition, Flow, Step};
 pub struct Block {
     /// The first step, an index in the steps of all flows.
     pub first: u16,
-    /// The last step. After it comes the first step again, or what follows the last step by its `next`.
+    /// The last step. It is followed by the first step again, or by the `next` of the last step.
     pub last: u16,
     /// Number of repetitions, at least 1.
     pub repeat: u16,
-    /// A session makes the block only if this holds when it comes to its first step; otherwise it continues as after the block.
+    /// A session makes the block only if this condition holds when it reaches the first step; otherwise it continues
+    /// after the block.
     pub only_if: Option<Condition>,
-    /// The repetitions end as soon as this holds.
+    /// The repetitions end as soon as this condition holds.
     pub until: Option<Condition>,
 }
 
@@ -84,7 +86,7 @@ impl Layout {
                 self.steps.extend(std::iter::repeat_n(step, usize::from(steps[usize::from(step)].repeat)));
                 if self.steps.len() > usize::from(u16::MAX) {
                     return Err(InvalidValue::new(
-                        "the flows have more than 65535 requests, repeats included; repeat less",
+                        "the flows have more than 65535 requests, repeats included; use fewer repeats",
                     ));
                 }
                 step += 1;
@@ -149,7 +151,7 @@ pub(super) fn check(flows: &[Flow], steps: &[Step], blocks: &[Block]) -> Result<
         }
         let fits = |outer: &Block| first > outer.last || (first >= outer.first && last <= outer.last);
         if !blocks[..number].iter().all(fits) {
-            return wrong("blocks are ordered, and within each other or apart");
+            return wrong("blocks must be ordered; two blocks must be nested or disjoint");
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Steps that a session makes once: before its visits, such as a login, and after them, such as a logout.
 //!
-//! They are flows of their own, in the same chain. A session enters the flow `start`, then walks through the other flows, and makes the flow `end`
-//! before it leaves.
+//! They are separate flows in the same chain. A session enters the flow `start`, then walks through the other flows,
+//! and makes the flow `end` before it leaves.
 
 use offered_base::random::{Purpose, Seed};
 use offered_base::time::{Instant, Nanos};
@@ -9,7 +9,7 @@ use offered_base::time::{Instant, Nanos};
 use super::{Branches, Flow, Flows};
 
 offered_base::named! {
-    /// When a session makes a flow, if not at each visit.
+    /// When a session makes a flow that is not part of each visit.
     pub enum Once {
         /// Before its first visit.
         Start = "start",
@@ -35,12 +35,12 @@ impl Flows {
         self.all.iter().find(|flow| flow.weight > 0.0 && flow.once == Some(once))
     }
 
-    /// When a session makes the step of this place, if not at each visit.
+    /// When a session makes the step of this place, if it is not part of each visit.
     pub fn once(&self, place: u16) -> Option<Once> {
         self.all[usize::from(self.step(place).flow)].once
     }
 
-    /// The first place of the steps at the end of a session; `None`: nothing.
+    /// The first place of the steps at the end of a session; `None` if there are none.
     pub fn end(&self) -> Option<u16> {
         Some(self.first_place(self.used(Once::End)?.start.into()))
     }

@@ -1,7 +1,7 @@
-//! What a session does by its values and responses: conditions on the steps of a flow.
+//! Conditions on the steps of a flow, which depend on the values and responses of a session.
 //!
-//! Only a run knows whether a condition holds. Everything else (simulations, dry runs, expected shares) takes it as true with its
-//! probability, by a random number of its own for each session and step.
+//! Only a run can decide a condition. Simulations, dry runs and expected shares draw it with its probability, by a
+//! separate random number for each session and step.
 
 use offered_base::random::{Purpose, Seed};
 
@@ -12,18 +12,18 @@ use super::{Branches, Step, Way};
 pub struct Condition {
     /// Index in the conditions of the workload.
     pub number: u16,
-    /// The probability that it holds, where no response decides; `None`: not stated.
+    /// The probability that it holds, used if there are no responses; `None`: not stated.
     pub probability: Option<f64>,
 }
 
 /// The conditions of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// The session makes the step only if this holds; otherwise it continues as after the step.
+    /// The session makes the step only if this condition holds; otherwise it continues after the step.
     pub only_if: Option<Condition>,
-    /// The repetitions end as soon as this holds.
+    /// The repetitions end as soon as this condition holds.
     pub until: Option<Condition>,
-    /// Where the session goes by the first of these conditions that holds, instead of by weight; `None`: it leaves.
+    /// Conditions with their next steps (`None`: leave), instead of weights; the first condition that holds decides.
     pub switch: Vec<(Condition, Option<u16>)>,
     /// Overrides what the session does if the request fails.
     pub on_failure: Option<OnFailure>,
@@ -33,17 +33,18 @@ offered_base::named! {
     /// What a session does after a request with an outcome other than `ok`.
     #[derive(Default)]
     pub enum OnFailure {
-        /// It continues.
+        /// The session continues.
         #[default]
         Continue = "continue",
-        /// It leaves; a closed user begins another visit as a new visitor.
+        /// The session leaves; a closed user begins another visit as a new visitor.
         EndSession = "end-session",
         /// The run stops.
         Stop = "stop",
     }
 }
 
-/// Returns the value with this number for the session of the completed request: of a condition 1 if it holds and otherwise 0, of a weight the weight.
+/// Returns the value with this number for the session of the completed request: for a condition 1 if it holds,
+/// otherwise 0; for a weight, the weight.
 /// `None`: unknown.
 pub type Decide<'a> = &'a mut dyn FnMut(u16) -> Option<f64>;
 
@@ -70,7 +71,7 @@ pub(super) fn uniform(seed: Seed, session: u64, step: u32, number: u16) -> f64 {
 }
 
 impl Rules {
-    /// All its conditions.
+    /// All conditions of the step.
     pub fn conditions(&self) -> impl Iterator<Item = Condition> + '_ {
         let one = [self.only_if, self.until].into_iter().flatten();
         one.chain(self.switch.iter().map(|(condition, _)| *condition))
@@ -78,7 +79,7 @@ impl Rules {
 }
 
 impl Step {
-    /// The same step of flow number `flow`, where all steps of the flow are `by` later.
+    /// The step as part of flow number `flow`, where the indices of all steps are larger by `by`.
     #[must_use]
     pub fn shifted(&self, flow: u16, by: u16) -> Self {
         let mut step = Self { flow, ..self.clone() };

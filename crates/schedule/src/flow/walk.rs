@@ -1,4 +1,4 @@
-//! The way of a session from place to place, and the expected ways.
+//! The path of a session from place to place, and the expected paths.
 
 use offered_base::random::{Purpose, Seed};
 
@@ -9,7 +9,8 @@ use super::{Condition, Decide, Flows, Once, rules};
 const NEGLIGIBLE: f64 = 1e-12;
 
 impl Flows {
-    /// Where `session` goes from `place`, where it made request `step`; `None`: its visit ends. `decide` decides conditions.
+    /// The next place of `session`, which sent request `step` at `place`; `None`: its visit ends. `decide` decides
+    /// conditions.
     pub fn next(&self, seed: Seed, session: u64, step: u32, place: u16, decide: Decide<'_>) -> Option<u16> {
         let visit = || (self.once(place) == Some(Once::Start)).then(|| self.enter_visit(seed, session, step + 1));
         self.next_in_flow(seed, session, step, place, decide).or_else(visit)
@@ -43,7 +44,8 @@ impl Flows {
         None
     }
 
-    /// The next repetitions of the blocks that end with this step, innermost first: where they begin, and the condition that ends them.
+    /// The next repetitions of the blocks that end with this step, innermost first, each with its first place and the
+    /// condition that ends the repetitions.
     fn repeats(&self, at: &Position) -> impl Iterator<Item = (u16, Option<Condition>)> {
         let inside = self.layout.inside[usize::from(at.step)].iter().zip(&at.blocks).enumerate().rev();
         let blocks =
@@ -129,7 +131,7 @@ impl Flows {
         ways.extend(next.map(|(to, share)| (to.map(|to| self.layout.place(to, at)), probability * share)));
     }
 
-    /// The ways of a session that leaves a flow: to its visits after the start, and to the end after its visits.
+    /// The transitions of a session that leaves a flow: from its start to its visits, and from its visits to its end.
     fn go_on(&self, flow: u16, mut ways: Vec<(Option<u16>, f64)>) -> Vec<(Option<u16>, f64)> {
         let on = match (self.all[usize::from(flow)].once, self.used(Once::End)) {
             (Some(Once::Start), _) => self.entry.ways().collect(),
@@ -145,7 +147,7 @@ impl Flows {
     }
 }
 
-/// Adds a way; ways to the same place are one.
+/// Adds a transition; transitions to the same place are combined.
 fn add(ways: &mut Vec<(Option<u16>, f64)>, to: Option<u16>, probability: f64) {
     match ways.iter_mut().find(|(other, _)| *other == to) {
         Some((_, sum)) => *sum += probability,

@@ -1,7 +1,7 @@
 //! Scenarios: several loads in one run, each with its own sessions, start and end.
 //!
 //! A scenario is scheduled as a run of its own: with its own random streams, its own clock that starts with it, and its own numbering of
-//! sessions. So a scenario sends the same requests whatever other scenarios there are. In the run, session k of scenario s of S has the number
+//! sessions. So other scenarios do not change its requests. In the run, session k of scenario s of S has the number
 //! k S + s.
 
 use std::sync::Arc;
@@ -20,17 +20,17 @@ pub const MAX_SCENARIOS: usize = 1000;
 pub struct Scenario {
     /// The name, unique in the run.
     pub name: String,
-    /// Its sessions; not scenarios again.
+    /// The sessions; nested scenarios are not allowed.
     pub sessions: Sessions,
     /// When it starts, since the start of the run.
     pub start: Nanos,
-    /// How long requests are scheduled, from its start.
+    /// The duration for which requests are scheduled, from its start.
     pub duration: Nanos,
-    /// The weight of each request of the workload, where sessions choose by weight; 0 for those of other scenarios.
+    /// The weight of each request of the workload, if sessions choose by weight; 0 for requests of other scenarios.
     pub weights: Arc<[f64]>,
 }
 
-/// The scenarios of a run; at least one.
+/// The scenarios of a run: at least one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenarios {
     all: Arc<[Scenario]>,
@@ -39,7 +39,7 @@ pub struct Scenarios {
 }
 
 impl Scenarios {
-    /// These scenarios; `flows` are those of all of them.
+    /// The scenarios `all`; `flows` contains the flows of all of them.
     ///
     /// # Errors
     /// No scenario, too many, an empty or duplicate name, scenarios within a scenario, or one without duration.
@@ -75,7 +75,7 @@ impl Scenarios {
         self.flows.as_ref()
     }
 
-    /// The seed of a scenario in a run with this seed: other scenarios do not change it.
+    /// The seed of a scenario in a run with this seed; other scenarios do not change it.
     pub fn seed(&self, seed: Seed, scenario: usize) -> Seed {
         seed.named(&self.all[scenario].name)
     }

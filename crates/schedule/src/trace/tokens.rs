@@ -1,33 +1,33 @@
-//! The tokens of the requests of a trace: of a language model service.
+//! The numbers of tokens in a trace of a language model service.
 
 use std::collections::HashSet;
 
-/// Tokens in a block of a prompt that has a hash (Qin et al., "Mooncake", FAST 2025).
+/// Number of tokens of a block of a prompt; traces have a hash for each block (Qin et al., "Mooncake", FAST 2025).
 pub const BLOCK_TOKENS: u32 = 512;
 
 /// Prompt and response of an entry of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenEntry<'a> {
-    /// Tokens of the prompt; of a recorded text, its words.
+    /// Tokens of the prompt; words if its text was recorded.
     pub input: u32,
-    /// Tokens of the response; beside a recorded text, its words.
+    /// Tokens of the response; words if the text of the prompt was recorded.
     pub output: u32,
-    /// Prompt tokens at its beginning that earlier prompts of the trace have too.
+    /// Tokens at the beginning of the prompt that earlier prompts of the trace share.
     pub repeated: u32,
     /// One number for each block of [`BLOCK_TOKENS`] tokens of the prompt (the last may be shorter): a block and all before it are equal in prompts
-    /// with the same number. Empty: not known.
+    /// with the same number. Empty: unknown.
     pub blocks: &'a [u32],
     /// The text of the prompt, if it was recorded.
     pub text: Option<&'a str>,
 }
 
 impl TokenEntry<'_> {
-    /// Tokens of the response, at least 1, if a token has this number of words.
+    /// Tokens of the response, at least 1, with this number of words per token.
     pub fn output_tokens(&self, words_per_token: f64) -> u32 {
         self.tokens(self.output, words_per_token)
     }
 
-    /// Tokens of the prompt, at least 1, if a token has this number of words.
+    /// Tokens of the prompt, at least 1, with this number of words per token.
     pub fn input_tokens(&self, words_per_token: f64) -> u32 {
         self.tokens(self.input, words_per_token)
     }

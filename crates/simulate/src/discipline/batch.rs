@@ -9,15 +9,16 @@ use super::{Discipline, Job};
 
 /// Makes tokens for a batch of sequences, step by step (see [`Engine`]).
 ///
-/// Sequences join and leave between steps: a job that arrives during a step waits for its end, one that finds the engine idle begins at once. Prompts
-/// are read in first, in order of arrival; the step that reads the last token of a prompt makes the first token of the response. Jobs of one step
-/// complete in order of arrival. Memory for the sequences is not modelled, so none is interrupted.
+/// Sequences join and leave between steps: a job that arrives during a step waits for its end, a job that finds the
+/// engine idle begins at once. Prompts are processed first, in order of arrival; the step that reads the last token of
+/// a prompt makes the first token of the response. Jobs of one step complete in order of arrival. Memory for the
+/// sequences is not modelled, so no sequence is interrupted.
 #[derive(Clone, Debug)]
 pub struct Batch {
     engine: Engine,
     waiting: VecDeque<Job>,
     running: Vec<Sequence>,
-    /// When the current step ends; without running sequences there is none.
+    /// The end of the current step; `None` without running sequences.
     step_end: Instant,
     /// Jobs that completed at the end of the last step, which was at `finished_at`.
     finished: VecDeque<Job>,
@@ -30,7 +31,7 @@ pub struct Batch {
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
     job: Job,
-    /// Prompt tokens that are not read in at the end of the current step.
+    /// Prompt tokens that are not yet processed at the end of the current step.
     unread: u32,
     /// Tokens of the response so far.
     made: u32,
@@ -71,7 +72,7 @@ impl Batch {
             + self.engine.per_prompt_token * u64::from(most - left);
     }
 
-    /// Ends the current step: each sequence whose prompt is read in has another token.
+    /// Ends the current step: each sequence with a completely processed prompt gets another token.
     fn end_step(&mut self) {
         let at = self.step_end;
         self.finished_at = at;

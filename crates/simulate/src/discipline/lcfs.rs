@@ -2,10 +2,10 @@
 
 use super::{Job, NonPreemptive, Preemptive, Rank, WaitingQueue};
 
-/// Last come, first served, non-preemptive: the newest waiting job is served next. Its mean response is that of FCFS.
+/// Last come, first served, non-preemptive: the newest waiting job is served next. The mean response is that of FCFS.
 pub type Lcfs = NonPreemptive<Vec<Job>>;
 
-/// Last come, first served, preemptive-resume: a new job is served at once. Its mean response is that of PS.
+/// Last come, first served, preemptive-resume: a new job is served at once. The mean response is that of PS.
 pub type PreemptiveLcfs = Preemptive<NewestFirst>;
 
 impl Lcfs {

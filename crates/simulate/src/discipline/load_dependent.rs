@@ -8,7 +8,7 @@ use super::{Discipline, Job};
 /// Another discipline whose total speed depends on the number n of jobs present: it is mu(n), divided equally among the jobs in service.
 ///
 /// The inner discipline runs on a clock of its own, which advances by mu(n) / b(n) for each nanosecond, where b(n) is the number of its
-/// servers that n jobs keep busy. So a clock of constant speed is a change of the unit of time, and every discipline that always
+/// servers that n jobs keep busy. So a constant speed is only another unit of time, and every discipline that always
 /// keeps min(n, servers) servers busy has load-dependent rates.
 ///
 /// # Accuracy

@@ -1,5 +1,5 @@
-//! LJF and PLJF: longest job first, by size or by an estimate of it (LEJF and PELJF). They show how bad a poor order
-//! can be.
+//! LJF and PLJF: longest job first, by size or by an estimate of it (LEJF and PELJF). They show the effect of an
+//! unfavourable order.
 
 use super::{Job, NonPreemptive, Preemptive, Rank, RankedQueue, SizeEstimate};
 

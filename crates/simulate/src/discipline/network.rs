@@ -13,7 +13,7 @@ const MAX_VISITS: f64 = 1e6;
 
 /// One station of a network.
 pub struct Station {
-    /// Its servers and queue; a delay station is [`Infinite`](super::Infinite).
+    /// The servers and queue; a delay station is [`Infinite`](super::Infinite).
     pub discipline: Box<dyn Discipline + Send>,
     /// Service time per visit, seconds.
     pub service: Distribution,
@@ -33,8 +33,8 @@ impl Station {
 ///
 /// The size of the request is not used: each visit has a new service time from the station's distribution. Stations are
 /// visited in rounds (all once, then those with two or more visits again, and so on), so with one visit each the
-/// network is a series. Jobs that move at the same instant move in the order of their stations; those that waited for a place in a region move
-/// first. A request without any visit completes when it arrives.
+/// network is a series. Jobs that move at the same instant move in the order of their stations; jobs that waited to
+/// enter a region move first. A request without any visit completes when it arrives.
 pub struct Network {
     stations: Vec<Station>,
     /// Station indices in the order of a request's visits, each with the probability of the visit.
@@ -57,7 +57,7 @@ struct Visitor {
     job: Job,
     /// Index in the route; its length when the job is done.
     visit: usize,
-    /// The places that it holds in regions.
+    /// The regions in which the job holds a place.
     held: Held,
 }
 
@@ -120,7 +120,7 @@ impl Network {
         }
     }
 
-    /// Takes a job into the regions of its next station and to the station, as far as there are places.
+    /// Moves a job into the regions of its next station and to the station, until a region is full.
     fn enter(&mut self, now: Instant, place: usize) {
         let Visitor { job, visit, held } = &mut self.visitors[place];
         let k = self.route[*visit].0;

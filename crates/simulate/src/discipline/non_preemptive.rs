@@ -11,7 +11,7 @@ pub trait WaitingQueue {
     fn enqueue(&mut self, job: Job);
     /// Removes the job to serve next.
     fn dequeue(&mut self) -> Option<Job>;
-    /// Removes this job. False: it does not wait, or this queue cannot remove jobs.
+    /// Removes this job. Returns false if it is not waiting, or if this queue cannot remove jobs.
     fn remove(&mut self, id: u64) -> bool {
         let _ = id;
         false

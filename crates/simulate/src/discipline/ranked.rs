@@ -24,7 +24,7 @@ pub trait Rank {
 pub enum SizeEstimate {
     /// The exact size.
     Exact,
-    /// The mean size of its class; one entry per class.
+    /// The mean size of the job's class; one entry per class.
     ClassMean(Vec<Nanos>),
     /// The size times lognormal noise of mean 1, sampled in the order of arrival.
     Noisy(Distribution, Box<Stream>),

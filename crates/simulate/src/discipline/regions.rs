@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// A region: stations with a maximum number of jobs in all of them together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Region {
     /// Indices of its stations.
     pub stations: Vec<usize>,
@@ -15,9 +15,10 @@ pub struct Region {
 
 /// All regions of a network. Two regions have no station in common, or one is inside the other.
 ///
-/// A job holds a place in a region from its first visit to one of the stations to the end of the last one before it goes elsewhere. A job that
-/// waits for an inner region keeps its places in the outer ones. Places are taken from the outer region to the inner one, and a job that
-/// holds a place in an inner region never waits for an outer one, so jobs do not block each other for ever.
+/// A job holds a place in a region from the start of its first visit to a station of the region until it leaves for a
+/// station outside. A job that waits for an inner region keeps its places in the outer ones. Places are taken from the
+/// outer region to the inner one, and a job that holds a place in an inner region never waits for an outer one, so jobs
+/// do not block each other for ever.
 #[derive(Debug, Default)]
 pub struct Regions {
     regions: Vec<State>,
@@ -50,9 +51,9 @@ impl Held {
 /// What happens to a job on its way to a station.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// It has a place in every region of the station.
+    /// The job has a place in every region of the station.
     Inside,
-    /// It waits for a place.
+    /// The job waits for a place.
     Waits,
     /// A full region rejects it.
     Rejected,

@@ -45,7 +45,7 @@ impl<const BITS: u32> Tally<BITS> {
         }
     }
 
-    /// These cells; allocates their octaves if needed.
+    /// Returns these cells; allocates their octaves if needed.
     #[cold]
     fn reach(&mut self, range: Range<usize>) -> &mut [u32] {
         let octave = 1 << BITS;

@@ -17,7 +17,7 @@ pub(super) struct Visit {
     pub(super) began: Instant,
     /// Total response time so far.
     pub(super) waited: Nanos,
-    /// Its number in its session.
+    /// The number in its session.
     number: u32,
 }
 

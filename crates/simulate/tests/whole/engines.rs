@@ -123,7 +123,7 @@ fn an_engine_needs_the_lengths_of_its_requests() {
     let text = "duration = \"1s\"\narrivals.open.rate = \"1/s\"\nserver.engine = { step = \"1ms\", sequences = 4 }\n";
     let workload = Workload::parse(text, "w.toml", &|_| Err(String::new())).unwrap();
     let error = simulate(&workload, Stop::Duration, None).unwrap_err().to_string();
-    assert!(error.contains("does not say how many tokens it has"), "{error}");
+    assert!(error.contains("an engine needs the numbers of tokens"), "{error}");
     let overloaded =
         self::workload("open.rate = \"21/s\"", "constant:1", "constant:50", "step = \"1ms\", sequences = 1");
     let error = simulate(&overloaded, Stop::Duration, None).unwrap_err().to_string();

@@ -42,7 +42,7 @@ pub(super) fn write(recording: &Recording, run: &RunContext<'_>, out: &mut dyn W
     Ok(omitted)
 }
 
-/// Whether a server of HTTP has received the request, as far as the recording shows.
+/// Whether an HTTP server has received the request, according to the recording.
 fn has_line(event: &Event, known: Option<&RequestInfo<'_>>, omitted: &mut Omissions) -> bool {
     let is_http = match known.map(|known| known.request.call()) {
         Some(Call::Sql(_)) => false,

@@ -2,8 +2,8 @@
 //! the time of its end; then its checks; and at the end of an iteration its duration and data.
 //!
 //! An iteration is a visit, or a request if sessions make no visits. k6's `duration` excludes connecting; `blocked` is the wait for a
-//! connection including the TLS handshake. A recording only knows how long the handshake took, so connecting counts as `duration`. A run knows
-//! no virtual users in advance, so `vus` and `vus_max` are absent.
+//! connection including the TLS handshake. A recording contains only the duration of the handshake, so connecting
+//! counts as `duration`. The number of virtual users of a run is unknown in advance, so `vus` and `vus_max` are absent.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -193,7 +193,7 @@ fn samples(event: &Event, sent: Instant, done: Instant) -> [(Metric, f64); 9] {
     ]
 }
 
-/// Whether k6 expects the response by default: a status from 200 to 399. Failed checks are counted apart.
+/// Whether k6 expects the response by default: a status from 200 to 399. Failed checks are counted separately.
 fn is_expected(event: &Event) -> bool {
     (200..400).contains(&status(event)) && event.outcome.is_response()
 }

@@ -1,8 +1,8 @@
 //! Client spans as OTLP JSON lines, the encoding of the file exporter of `OpenTelemetry`, which the Collector's `otlpjsonfile` receiver reads.
 //!
-//! Attributes follow the semantic conventions 1.44 for HTTP, database and RPC client spans: one span for each request on the wire. Where the
-//! run sent a `traceparent`, the span has its IDs, so that spans of the server become its children. All attempts of such a request share the
-//! header, so they are one span.
+//! Attributes follow the semantic conventions 1.44 for HTTP, database and RPC client spans: one span for each request
+//! on the wire. If the run sent a `traceparent`, the span has its IDs, so that spans of the server become its children.
+//! All attempts of such a request share the header, so they are one span.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -153,7 +153,7 @@ fn ids_of(header: &str) -> Option<(String, String)> {
     (version == "00" && trace.len() == 32 && span.len() == 16).then(|| (trace.to_owned(), span.to_owned()))
 }
 
-/// IDs that follow from seed, run and request; objects and attempts of a request share its trace. Neither ID is zero.
+/// IDs computed from seed, run and request; objects and attempts of a request share its trace. Neither ID is zero.
 fn ids(run: &RunContext<'_>, (session, step): (u64, u32), event: &Event) -> (String, String) {
     let seed = run.workload.map_or(0, |workload| workload.seed().0);
     let seed = Seed(seed ^ run.run_id.map_or(run.origin.0, offered_events::RunId::number));
@@ -237,7 +237,7 @@ fn url<'a>(event: &Event, known: &RequestInfo<'a>, omitted: &mut Omissions) -> O
             Some(text("url.template", template))
         }
         Path::Unknown => {
-            omitted.count(true, "spans without url.full: it came from a response");
+            omitted.count(true, "spans without url.full: the URL came from a response");
             None
         }
     }
@@ -267,7 +267,7 @@ fn method_attributes(method: &str) -> impl Iterator<Item = Attribute<'_>> {
     [shown].into_iter().chain((!is_listed).then(|| text("http.request.method_original", method)))
 }
 
-/// The name of the status of a response of gRPC, with which the reason of a failure begins.
+/// The name of the status of a gRPC response; the reason of a failure begins with it.
 fn grpc_status(event: &Event) -> Option<String> {
     match event.outcome {
         Outcome::GrpcError => event.why().split(':').next().map(str::to_owned),
@@ -286,7 +286,7 @@ fn error_type(event: &Event) -> Option<Cow<'static, str>> {
     }
 }
 
-/// Unset for successes, and for requests that the end of the run cut off.
+/// The status of the span: unset for successes, and for requests that the end of the run cut off.
 fn status(event: &Event) -> Option<Status<'_>> {
     error_type(event)?;
     // The status code is the reason.

@@ -1,4 +1,4 @@
-//! What the workload says about the requests of a recording: method, URL and protocol, which events do not contain.
+//! Method, URL and protocol of the requests of a recording, from the workload; events do not contain them.
 
 use std::borrow::Cow;
 
@@ -21,9 +21,9 @@ pub(super) struct RequestInfo<'a> {
 pub(super) enum Path<'a> {
     /// As it was sent.
     Sent(Cow<'a, str>),
-    /// With values that are not recorded, as names in braces: `/user/{id}`.
+    /// The path has values that are not recorded; they are written as names in braces: `/user/{id}`.
     Template(String),
-    /// It depended on the response: objects of pages and submitted forms.
+    /// The path depended on a response: objects of pages and submitted forms.
     Unknown,
 }
 

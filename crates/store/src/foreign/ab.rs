@@ -25,8 +25,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let [seconds, total, connect, wait] = intake.header(&mut rows, ["seconds", "ttime", "ctime", "wait"])?;
     intake.each_row(&mut rows, |intake, row| {
         let ms = |column| whole(row.maybe(column)).map(|ms| MS * ms);
-        let start = Instant::ZERO + S * whole(row.maybe(seconds)).ok_or("its seconds are not a number")?;
-        let done = start + ms(total).ok_or("its ttime is not a whole number of ms")?;
+        let start = Instant::ZERO + S * whole(row.maybe(seconds)).ok_or("the value of `seconds` is not a number")?;
+        let done = start + ms(total).ok_or("ttime is not a whole number of ms")?;
         intake.add(
             b"request",
             Event {

@@ -28,11 +28,11 @@ struct Line<'a> {
 }
 
 fn parse(line: &[u8]) -> Result<Line<'_>, Bad> {
-    let space = memchr(b' ', line).ok_or("it has no host")?;
-    let open = memchr(b'[', line).ok_or("it has no [time]")?;
-    let close = open + memchr(b']', &line[open..]).ok_or("its [time] does not end")?;
-    let time = log_time(&line[open + 1..close]).ok_or("its [time] is not as in 01/Aug/1995:02:00:00 -0400")?;
-    let quote = close + memchr(b'"', &line[close..]).ok_or("it has no \"request\"")? + 1;
+    let space = memchr(b' ', line).ok_or("this line has no host")?;
+    let open = memchr(b'[', line).ok_or("this line has no [time]")?;
+    let close = open + memchr(b']', &line[open..]).ok_or("the [time] has no closing bracket")?;
+    let time = log_time(&line[open + 1..close]).ok_or("the [time] is not as in 01/Aug/1995:02:00:00 -0400")?;
+    let quote = close + memchr(b'"', &line[close..]).ok_or("this line has no \"request\"")? + 1;
     // A request may hold quotes (escaped or not); the closing one is followed by a space and the status.
     let ends = memchr::memmem::find_iter(&line[quote..], b"\" ").map(|end| quote + end);
     for end in ends {
@@ -42,7 +42,7 @@ fn parse(line: &[u8]) -> Result<Line<'_>, Bad> {
             return Ok(Line { host: &line[..space], time, request: &line[quote..end], status: status as u16, bytes });
         }
     }
-    Err("it has no status behind the \"request\"".into())
+    Err("this line has no status after the \"request\"".into())
 }
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {

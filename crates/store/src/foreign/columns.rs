@@ -1,4 +1,4 @@
-//! Any table, described by `--start-column`, `--end-column`, `--label-column` and `--unit`.
+//! Any table, described by the names of its columns and the unit of its times.
 //!
 //! A column is given by its header or by its number from 1. The first row is a header unless its start column contains a time.
 
@@ -57,13 +57,16 @@ fn read(content: Content, delimiter: u8, options: &ReadOptions, intake: &mut Int
     }
     let mut finest: Option<Nanos> = None;
     intake.each_row(&mut rows, |intake, row| {
-        let (at, tick) = instant(row.get(start), options.unit).ok_or("its start is neither a number nor a date")?;
+        let (at, tick) =
+            instant(row.get(start), options.unit).ok_or("the start time is neither a number nor a date")?;
         let done = match end {
-            Some(end) => Some(instant(row.get(end), options.unit).ok_or("its end is neither a number nor a date")?.0),
+            Some(end) => {
+                Some(instant(row.get(end), options.unit).ok_or("the end time is neither a number nor a date")?.0)
+            }
             None => None,
         };
         if done.is_some_and(|done| done < at) {
-            return Err("it ends before it starts: is its end a duration?".into());
+            return Err("the end is before the start: is the end column a duration?".into());
         }
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         let label = label.map_or(Cow::Borrowed(&b"row"[..]), |column| row.text(column));

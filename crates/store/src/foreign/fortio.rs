@@ -1,4 +1,4 @@
-//! fortio's access log (`-access-log-file FILE`), its JSON lines: a stamp in ns at the start of the call.
+//! fortio's access log (`-access-log-file FILE`), as JSON lines, with a timestamp in ns at the start of the call.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {
         let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
-        let took = from_f64(line.latency, Nanos::from_secs(1)).ok_or("its latency is not a time in seconds")?;
+        let took = from_f64(line.latency, Nanos::from_secs(1)).ok_or("the latency is not a time in seconds")?;
         let (start, status) = (Instant(line.timestamp), whole(line.details.as_bytes()));
         intake.add(
             b"call",

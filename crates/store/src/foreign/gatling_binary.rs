@@ -33,13 +33,13 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.recording.resolution = MS;
     let mut log = Log { bytes: content, at: 0, names: HashMap::new() };
     let (version, start) =
-        log.run().map_err(|why| Error::content(intake.name(), format!("its first record: {why}")))?;
+        log.run().map_err(|why| Error::content(intake.name(), format!("the first record: {why}")))?;
     if !VERSIONS
         .iter()
         .any(|known| version.starts_with(known) && !version[known.len()..].starts_with(|c: char| c.is_ascii_digit()))
     {
         let why = format!(
-            "is of Gatling {version}; known are {}. Use a newer offered, or send us a sample",
+            "is of Gatling {version}; supported are {}. Use a newer offered, or send us a sample",
             VERSIONS.join(" ")
         );
         return Err(Error::content(intake.name(), why));
@@ -132,7 +132,7 @@ impl Log<'_> {
     /// The run record: Gatling's version and the start in ms since 1970.
     fn run(&mut self) -> io::Result<(String, u64)> {
         if self.byte()? != 0 {
-            return Err(io::Error::other("it is not a run record"));
+            return Err(io::Error::other("the first record is not a run record"));
         }
         let version = String::from_utf8_lossy(&self.string()?).into_owned();
         let _class = self.string()?;

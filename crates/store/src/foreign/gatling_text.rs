@@ -47,11 +47,11 @@ fn request(row: &Row, users: &mut HashMap<Box<[u8]>, u64>, intake: &mut Intake) 
     let stamps = stamps_before(row, status);
     let (start, end) = match stamps.as_slice() {
         [start, end] | [start, _, _, end] => (*start, *end),
-        _ => return Err("its stamps are neither two (start, end) nor the four of 2.0".into()),
+        _ => return Err("this line has neither two timestamps (start, end) nor four (Gatling 2.0)".into()),
     };
     let name = status - stamps.len() - 1;
     if name < 2 {
-        return Err("it has no name".into());
+        return Err("this line has no name".into());
     }
     // The groups precede the name; the user ID, if any, precedes the groups (2.0 starts with it).
     let user = row.get(if row.get(2) == b"REQUEST" { 1 } else { name - 2 });

@@ -1,4 +1,5 @@
-//! Decodes streams of Go's `encoding/gob`, as far as result files need it: structs of numbers, strings, bytes and times.
+//! Decodes streams of Go's `encoding/gob`, restricted to the types in result files: structs of numbers, strings, bytes
+//! and times.
 //!
 //! A stream is a sequence of messages, each with a length and a type number. A negative number defines the type, a positive one is followed by
 //! a value of it. Fields are matched by name, so files of other versions are readable; unknown fields
@@ -41,7 +42,7 @@ enum Type {
     Array(i64),
     Struct(Vec<(String, i64)>),
     Map(i64, i64),
-    /// Has its own binary encoding.
+    /// A type with its own binary encoding.
     Opaque,
 }
 
@@ -69,7 +70,7 @@ impl Stream {
                 return Ok(false);
             }
             let length = length(content).map_err(Err)?.filter(|length| *length <= LONGEST);
-            self.message.resize(length.ok_or(Ok("a message has no length that could be"))? as usize, 0);
+            self.message.resize(length.ok_or(Ok("a message has an impossible length"))? as usize, 0);
             content.read_exact(&mut self.message).map_err(Err)?;
             let mut bytes = Bytes(&self.message);
             let id = bytes.int().map_err(Ok)?;
@@ -150,7 +151,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn value(&mut self, id: i64, types: &HashMap<i64, Type>, depth: u32) -> Read<Value<'a>> {
-        let depth = depth.checked_sub(1).ok_or("types within types, without end")?;
+        let depth = depth.checked_sub(1).ok_or("types are nested without end")?;
         match id {
             known::INT => return self.int().map(Value::Int),
             known::BOOL | known::UINT => return self.uint().map(Value::Uint),
@@ -210,7 +211,7 @@ impl<'a> Bytes<'a> {
             });
             Ok(())
         })?;
-        defined.ok_or("a type is defined by nothing")
+        defined.ok_or("a type has no definition")
     }
 
     /// Reads the name and type of a field.

@@ -125,12 +125,12 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
     intake.each_row(&mut rows, |intake, row| {
         let number = |column| whole(row.maybe(column));
         let line = Line {
-            elapsed: number(elapsed).ok_or("its elapsed is not a whole number of ms")?,
-            response_time: number(took).ok_or("its response_time is not a whole number of ms")?,
+            elapsed: number(elapsed).ok_or("the elapsed time is not a whole number of ms")?,
+            response_time: number(took).ok_or("response_time is not a whole number of ms")?,
             status_code: number(status).unwrap_or(0) as u16,
             success: row.maybe(success) == b"true",
             update: row.maybe(update) == b"true",
-            user: number(user).ok_or("its user is not a number")?,
+            user: number(user).ok_or("the user is not a number")?,
             coordinated_omission_elapsed: number(invented).unwrap_or(0),
             name: crate::labels::text(&row.maybe_text(name)).into(),
             error: crate::labels::text(&row.maybe_text(error)).into(),

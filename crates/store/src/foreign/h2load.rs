@@ -27,8 +27,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.recording.resolution = US;
     let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| {
-        let start = Instant::ZERO + US * whole(row.get(0)).ok_or("its start is not a whole number of us")?;
-        let took = US * whole(row.get(2)).ok_or("its duration is not a whole number of us")?;
+        let start = Instant::ZERO + US * whole(row.get(0)).ok_or("the start is not a whole number of us")?;
+        let took = US * whole(row.get(2)).ok_or("the duration is not a whole number of us")?;
         let status = whole(row.get(1)).unwrap_or(0) as u16;
         intake.add(
             b"request",

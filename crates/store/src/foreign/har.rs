@@ -72,7 +72,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
         let (Some((start, _)), Some(took)) =
             (date_time(entry.started_date_time.as_bytes()), from_f64(entry.time, Nanos::from_millis(1)))
         else {
-            intake.bad(format_args!("entry {number}"), "its startedDateTime is not a date, or its time is below zero");
+            intake.bad(format_args!("entry {number}"), "startedDateTime is not a date, or the time is below zero");
             continue;
         };
         intake.understood();

@@ -31,8 +31,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.note(Note::OnlyListed { tool: "hey".to_owned(), listed: Listed::Answered });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
-        let start = instant(row.maybe(offset), S).ok_or("its offset is not a time in seconds")?;
-        let done = start + seconds(total).ok_or("its response time is not a time in seconds")?;
+        let start = instant(row.maybe(offset), S).ok_or("the offset is not a time in seconds")?;
+        let done = start + seconds(total).ok_or("the response time is not a time in seconds")?;
         let parts = [dial, write, delay].map(seconds);
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
         intake.add(

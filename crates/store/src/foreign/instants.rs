@@ -1,7 +1,7 @@
 //! A plain list of send times, one per line: numbers or dates.
 //!
-//! `--unit` gives the unit of numbers. Otherwise their magnitude decides: a time in this century has 10 digits in seconds, 13 in ms, 16 in us
-//! and 19 in ns. Smaller numbers count as seconds.
+//! A setting gives the unit of numbers. Otherwise their magnitude decides: a time in this century has 10 digits in
+//! seconds, 13 in ms, 16 in us and 19 in ns. Smaller numbers count as seconds.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
@@ -42,7 +42,7 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
         if row.get(0).starts_with(b"#") {
             return Ok(());
         }
-        let (at, tick) = instant(row.get(0), options.unit).ok_or("it is neither a number nor a date")?;
+        let (at, tick) = instant(row.get(0), options.unit).ok_or("this is neither a number nor a date")?;
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         intake.add(b"launch", Event { sent: Some(at), outcome: Outcome::Ok, ..Event::at(at) });
         Ok(())

@@ -1,4 +1,4 @@
-//! The result of a reader: events, names, and everything it could not read.
+//! The result of a reader: events, names, and unreadable rows.
 
 use std::borrow::Cow;
 use std::io;
@@ -36,6 +36,8 @@ pub(super) struct Intake {
     stamps: Vec<u64>,
     /// Number of readable rows, including those that are not requests.
     understood: u64,
+    /// Number of headers among them.
+    headers: u64,
 }
 
 impl Intake {
@@ -50,6 +52,7 @@ impl Intake {
             step: Nanos::from_millis(1),
             stamps: Vec::new(),
             understood: 0,
+            headers: 0,
         }
     }
 
@@ -118,7 +121,7 @@ impl Intake {
 
     /// The error for events that could not be stored in a temporary file.
     pub(super) fn unkept(&self, why: &io::Error) -> Error {
-        Error::content(&self.name, format!("its events cannot be stored temporarily: {why}"))
+        Error::content(&self.name, format!("the events of the file cannot be stored temporarily: {why}"))
     }
 
     /// Counts an unreadable row; `place` is its line or another position in the file.
@@ -145,6 +148,11 @@ impl Intake {
         self.understood += 1;
     }
 
+    /// Counts the current row of [`Self::each_row`] as a header, which says nothing about the other rows.
+    pub(super) fn header_row(&mut self) {
+        self.headers += 1;
+    }
+
     /// Reads the first row as a header and returns the columns with these names, ignoring case.
     pub(super) fn header<const N: usize>(
         &self,
@@ -153,7 +161,7 @@ impl Intake {
     ) -> Result<[Option<usize>; N], Error> {
         let row = rows.next().map_err(|why| Error::content(&self.name, why.to_string()))?;
         let row = row.ok_or_else(|| Error::content(&self.name, "has no header"))?;
-        Ok(names.map(|name| (0..row.len()).find(|&i| row.get(i).trim_ascii().eq_ignore_ascii_case(name.as_bytes()))))
+        Ok(names.map(|name| row.column(name)))
     }
 
     /// Calls `read` for every row that is not blank, and counts the rows that it cannot read.
@@ -178,7 +186,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Sets the resolution: as given, or else as detected from the timestamps of another tool's file.
+    /// Sets the resolution to the given one, or to the one that is detected from the timestamps of another tool's file.
     fn clock(&mut self, said: Option<Nanos>) {
         let written = self.recording.resolution;
         if let Some(said) = said {
@@ -197,8 +205,8 @@ impl Intake {
     pub(super) fn finish(mut self, tick: Option<Nanos>) -> Result<Recording, Error> {
         self.clock(tick);
         let events = self.all()?;
-        let Self { name, mut recording, labels, understood, .. } = self;
-        let rows = understood + recording.unreadable;
+        let Self { name, mut recording, labels, understood, headers, .. } = self;
+        let rows = understood - headers + recording.unreadable;
         if recording.unreadable * 2 > rows {
             return Err(Error::WrongFormat {
                 file: name,
@@ -209,7 +217,7 @@ impl Intake {
             });
         }
         if events.launches() == 0 && recording.notes.contains(&Note::Truncated) {
-            return Err(Error::content(name, format!("holds no whole row of {}", recording.format)));
+            return Err(Error::content(name, format!("has no complete row of {}", recording.format)));
         }
         recording.events = events;
         recording.labels = labels.into_names(&mut recording.notes);

@@ -1,9 +1,10 @@
-//! The common part of JMeter's CSV and XML logs: threads, outcomes, and two properties that only the whole file reveals.
+//! The common part of JMeter's CSV and XML logs: threads, outcomes, and two properties that can only be determined from
+//! the whole file.
 //!
 //! # Start or end?
 //! `sampleresult.timestamp.start` decides whether a timestamp is the start or the end of its sample; the file does not contain this setting.
-//! A thread sends one request at a time, so its samples cannot overlap. The reader chooses end if that at least halves the number of
-//! overlaps. If neither reading does (parallel downloads, artificial threads), it chooses start, JMeter's default.
+//! A thread sends one request at a time, so its samples cannot overlap. The reader compares the numbers of overlaps of
+//! both meanings. It chooses end if that at least halves the number of overlaps, and otherwise start, JMeter's default.
 //!
 //! # Sub-results
 //! A redirect or an embedded resource may appear as a row `label-0` next to its parent `label`, with times inside the parent's. It belongs to
@@ -76,7 +77,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, contr
     if controllers > 0 {
         intake.note(Note::Excluded { rows: controllers, row_kind: RowKind::Controllers });
         if !intake.has_launches() {
-            let why = "holds only Transaction Controllers, not requests; clear `Generate parent sample` in the plan";
+            let why = "contains only Transaction Controllers, not requests; clear `Generate parent sample` in the plan";
             return Err(Error::content(intake.name(), why));
         }
     }
@@ -88,7 +89,7 @@ pub(super) fn settle(intake: &mut Intake, asked: Option<TimestampMeaning>, contr
     let why = match asked {
         Some(_) => "asked for",
         None if end * 2 < start || start * 2 < end => "chosen",
-        None => "JMeter's default, the file does not tell",
+        None => "JMeter's default; the file does not show it",
     };
     let evidence = format!(
         "{stamps} of the sample, {why}: of {pairs} pairs of consecutive samples of one thread, {start} overlap if stamps \
@@ -155,7 +156,8 @@ fn parents(labels: &[String]) -> HashMap<u16, u16> {
 /// Maximum number of threads with compared samples: more than any JMeter has, and a few megabytes.
 const FOLLOWED: usize = 100_000;
 
-/// Pairs of consecutive samples of a thread, and how many overlap if timestamps are starts or ends.
+/// Pairs of consecutive samples of a thread: their number, and the numbers of overlaps if timestamps are starts or
+/// ends.
 ///
 /// A thread logs its samples in order. Pairs that go backwards (an appended second run) are ignored. Times are rounded, so an overlap by one
 /// tick does not count. If there are more threads than [`FOLLOWED`], only the first ones are

@@ -1,7 +1,7 @@
 //! JMeter's CSV log (JTL), with the header of any version since 2.6 or without one.
 //!
-//! `jmeter.save.saveservice.*` decides about columns, delimiter and header. A header names the columns. Without one, the position of `success`
-//! and the number of columns after it reveal the version.
+//! `jmeter.save.saveservice.*` determines columns, delimiter and header. A header names the columns. Without one, the
+//! position of `success` and the number of columns after it reveal the version.
 
 use offered_base::{Instant, Nanos};
 use offered_events::csv::unguarded;
@@ -148,8 +148,8 @@ fn read(content: Content, options: &ReadOptions, intake: &mut Intake) -> Result<
     let peek = content.fill_buf().map_err(Error::io("read", intake.name().as_ref()))?;
     let named = header(Head { bytes: peek }.line());
     let Some((delimiter, columns)) = named.or_else(|| headerless(peek)) else {
-        let why = "its first line is neither a header with timeStamp and elapsed nor a row of a known version; ask JMeter \
-                   for jmeter.save.saveservice.print_field_names=true";
+        let why = "the first line is neither a header with timeStamp and elapsed nor a row in a known layout of JMeter; set \
+                   jmeter.save.saveservice.print_field_names=true in JMeter";
         return Err(Error::content(intake.name(), why));
     };
     let mut rows = Rows::of_fields(content, delimiter);
@@ -217,7 +217,7 @@ fn since(event: &mut Event, start: Instant) {
 impl Exact {
     fn refine(&self, row: &Row, event: &mut Event, seen: &mut Seen) -> Result<(), Bad> {
         let ns = |column| whole(row.get(column)).map(Instant);
-        let missing = "its intended_ns, sent_ns, done_ns or step is not a whole number";
+        let missing = "intended_ns, sent_ns, done_ns or step is not a whole number";
         let (sent, done) = (ns(self.sent).ok_or(missing)?, ns(self.done).ok_or(missing)?);
         event.intended = match row.get(self.intended) {
             // Times that were not recorded repeat the send time.
@@ -226,7 +226,7 @@ impl Exact {
         };
         (event.sent, event.first_byte, event.done) = (Some(sent), ns(self.first_byte), Some(done));
         if ![event.sent, event.first_byte, event.done].into_iter().flatten().is_sorted() {
-            return Err("it is done before it was sent".into());
+            return Err("the end of the request is before its send time".into());
         }
         event.step = whole(row.get(self.step)).and_then(|step| step.try_into().ok()).ok_or(missing)?;
         let start = self.start.and_then(ns);
@@ -234,10 +234,12 @@ impl Exact {
             seen.start = start;
         }
         if seen.start != start {
-            return Err("it belongs to another run than the previous rows; export each run to its own file".into());
+            return Err(
+                "this row belongs to another run than the previous rows; export each run to its own file".into()
+            );
         }
         if start.is_some_and(|start| event.intended.min(sent) < start) {
-            return Err("it is scheduled or sent before its run started".into());
+            return Err("the scheduled or send time is before the start of the run".into());
         }
         if let Some(outcome) = self.outcome.and_then(|column| Outcome::from_name(&crate::labels::text(row.get(column))))
         {
@@ -256,15 +258,18 @@ impl Log {
         let columns = &self.columns;
         let Some((start, tick)) = stamp(row.get(columns.stamp)) else {
             // Concatenated logs repeat the header.
-            let repeated = row.get(columns.stamp).eq_ignore_ascii_case(b"timeStamp");
-            return if repeated { Ok(()) } else { Err("its time stamp is neither milliseconds nor a date".into()) };
+            if !row.get(columns.stamp).eq_ignore_ascii_case(b"timeStamp") {
+                return Err("the timestamp is neither milliseconds nor a date".into());
+            }
+            intake.header_row();
+            return Ok(());
         };
-        let elapsed = whole(row.get(columns.elapsed)).ok_or("its elapsed time is not a whole number of ms")?;
+        let elapsed = whole(row.get(columns.elapsed)).ok_or("the elapsed time is not a whole number of ms")?;
         if [columns.success, columns.thread, columns.label].into_iter().flatten().any(|column| column >= row.len()) {
-            return Err("it has fewer columns than the first row".into());
+            return Err("this row has fewer columns than the first row".into());
         }
         if whole(row.maybe(columns.samples)).is_some_and(|samples| samples > 1) {
-            return Err("it sums up several samples; ask JMeter for mode=Standard".into());
+            return Err("this row sums up several samples; ask JMeter for mode=Standard".into());
         }
         if is_controller(row.maybe(columns.message)) {
             self.controllers += 1;

@@ -128,7 +128,7 @@ impl Log {
             self.controllers += 1;
             return Ok(Kind::Controller);
         }
-        let start = stamp.ok_or("a sample without a time stamp (ts) in ms")?;
+        let start = stamp.ok_or("a sample without a timestamp (ts) in ms")?;
         let done = start + MS * elapsed.ok_or("a sample without an elapsed time (t) in ms")?;
         (event.intended, event.sent, event.done) = (start, Some(start), Some(done));
         event.first_byte =

@@ -105,7 +105,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
     intake.each_row(&mut rows, |intake, row| {
         let metric = std::str::from_utf8(row.maybe(metric)).unwrap_or_default();
         if metric == "http_reqs" {
-            let (end, step) = stamp(row.maybe(at)).ok_or("its timestamp is neither a number nor a date")?;
+            let (end, step) = stamp(row.maybe(at)).ok_or("the timestamp is neither a number nor a date")?;
             tick = tick.max(step);
             if let Some(request) = open.take() {
                 intake.take(request.event());
@@ -128,7 +128,7 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
             });
         } else if let (Some(request), true) = (&mut open, metric.starts_with("http_req_")) {
             // `http_req_failed` is not a time; all other metrics of the family are times in ms.
-            request.set(metric, nanos(row.maybe(value), MS).ok_or("its value is not a time in ms")?);
+            request.set(metric, nanos(row.maybe(value), MS).ok_or("the value is not a time in ms")?);
         }
         Ok(())
     })?;
@@ -185,7 +185,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
         }
         if line.metric == "http_reqs" {
             let time = line.data.time.and_then(|time| date_time(time.as_bytes()));
-            let end = time.ok_or("its time is not an RFC 3339 date")?.0;
+            let end = time.ok_or("the time is not an RFC 3339 date")?.0;
             if let Some(request) = open.take() {
                 intake.take(request.event());
             }
@@ -203,7 +203,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
             });
         } else if let (Some(request), true) = (&mut open, line.metric.starts_with("http_req_")) {
             let value = line.data.value.and_then(|value| from_f64(value, MS));
-            request.set(line.metric, value.ok_or("its value is not a time in ms")?);
+            request.set(line.metric, value.ok_or("the value is not a time in ms")?);
         }
         Ok(())
     })?;

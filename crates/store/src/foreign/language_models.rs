@@ -1,6 +1,6 @@
 //! Per-request results of the load generators for language models: `AIPerf`, `guidellm`, vLLM's `bench serve` and `inference-perf`.
 //!
-//! All of them record instants of sending, and what arrived of a stream. Only guidellm records when a request should have been sent.
+//! All of them record instants of sending and the received part of a stream. Only guidellm records scheduled times.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, TokenStream};
@@ -51,7 +51,7 @@ fn instant(seconds: f64) -> Option<Instant> {
     from_f64(seconds, S).map(|since| Instant::ZERO + since)
 }
 
-/// The instants of chunks: the first, and one after each of these gaps.
+/// The instants of chunks: the first instant, and one instant after each of these gaps.
 fn chunks_after(first: Option<Instant>, gaps: impl Iterator<Item = Nanos>) -> Vec<Instant> {
     let mut chunks: Vec<Instant> = first.into_iter().collect();
     for gap in gaps {
@@ -279,7 +279,7 @@ fn read_vllm(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
     }
     for (at, start) in whole.start_times.iter().enumerate() {
         let Some(sent) = instant(*start) else {
-            intake.bad(format_args!("request {}", at + 1), "its start_time is not a time in seconds");
+            intake.bad(format_args!("request {}", at + 1), "start_time is not a time in seconds");
             continue;
         };
         intake.understood();
@@ -332,7 +332,7 @@ fn read_inference_perf(content: Content, _: &ReadOptions, intake: &mut Intake) -
     let whole: Vec<InferencePerf> = document(content, intake, "inference-perf's requests")?;
     for (request, number) in whole.into_iter().zip(1..) {
         let (Some(sent), Some(done)) = (instant(request.start_time), instant(request.end_time)) else {
-            intake.bad(format_args!("request {number}"), "its start_time or end_time is not a time in seconds");
+            intake.bad(format_args!("request {number}"), "start_time or end_time is not a time in seconds");
             continue;
         };
         intake.understood();

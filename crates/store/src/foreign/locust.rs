@@ -38,8 +38,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let second = Nanos::from_secs(1);
     let mut finest = second;
     intake.each_row(&mut rows, |intake, row| {
-        let at = instant(row.maybe(start), second).ok_or("its start is not a time in seconds")?;
-        let took = nanos(row.maybe(took), Nanos::from_millis(1)).ok_or("its response time is not a time in ms")?;
+        let at = instant(row.maybe(start), second).ok_or("the start is not a time in seconds")?;
+        let took = nanos(row.maybe(took), Nanos::from_millis(1)).ok_or("the response time is not a time in ms")?;
         finest = finest.min(tick(row.maybe(start), second));
         let failed = !matches!(row.maybe(exception), b"" | b"None");
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;

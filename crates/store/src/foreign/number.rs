@@ -138,7 +138,7 @@ fn day_of(year: u64, month: u64, day: u64) -> Option<u64> {
 struct Scan<'a>(&'a [u8]);
 
 impl Scan<'_> {
-    /// A number of at most `most` digits, and how many it has.
+    /// A number of at most `most` digits, and the number of its digits.
     fn number(&mut self, most: usize) -> Option<(u64, usize)> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let number = whole(&self.0[..digits.min(most)])?;

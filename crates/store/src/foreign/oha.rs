@@ -27,8 +27,8 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     intake.note(Note::OnlyListed { tool: "oha".to_owned(), listed: Listed::Succeeded });
     intake.each_row(&mut rows, |intake, row| {
         let seconds = |column| nanos(row.maybe(column), S);
-        let start = instant(row.maybe(start), S).ok_or("its request-start is not a time in seconds")?;
-        let done = start + seconds(duration).ok_or("its request-duration is not a time in seconds")?;
+        let start = instant(row.maybe(start), S).ok_or("request-start is not a time in seconds")?;
+        let done = start + seconds(duration).ok_or("request-duration is not a time in seconds")?;
         let status = whole(row.maybe(status)).unwrap_or(0) as u16;
         intake.add(
             b"request",

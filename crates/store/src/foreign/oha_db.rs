@@ -21,7 +21,7 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut bytes = Vec::new();
     content.read_to_end(&mut bytes).map_err(Error::io("read", intake.name().as_ref()))?;
     let wrong = |intake: &Intake, why: &str| Error::content(intake.name(), why.to_owned());
-    let damaged = "is an SQLite database that is damaged or cut off; copy it anew";
+    let damaged = "is an SQLite database that is damaged or truncated; copy it again";
     let database = Database::new(&bytes).ok_or_else(|| wrong(intake, damaged))?;
     let (root, names) = database.table("oha").ok_or_else(|| {
         wrong(intake, "is an SQLite database without a table `oha`; only databases of oha --db-url can be read")
@@ -37,10 +37,10 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             let number = |column: Option<usize>| row.get(column?)?.number();
             let seconds = |column| Some(Instant::ZERO + from_f64(number(column)?, Nanos::from_secs(1))?);
             let (Some(sent), Some(done)) = (seconds(start), seconds(end)) else {
-                return intake.bad(format!("row {row_number}"), "it has no start or no end in seconds");
+                return intake.bad(format!("row {row_number}"), "this row has no start or no end in seconds");
             };
             if done < sent {
-                return intake.bad(format!("row {row_number}"), "it is done before it was sent");
+                return intake.bad(format!("row {row_number}"), "the end of the request is before its send time");
             }
             let run = number(run);
             if runs.last() != Some(&run) {

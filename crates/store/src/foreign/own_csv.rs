@@ -22,7 +22,7 @@ pub(super) static READER: Reader = Reader {
 };
 
 /// The columns, in order.
-pub const COLUMNS: [&str; 48] = [
+pub const COLUMNS: [&str; 51] = [
     "intended_ns",
     "sent_ns",
     "first_byte_ns",
@@ -64,6 +64,8 @@ pub const COLUMNS: [&str; 48] = [
     "gap_max_ns",
     "read_late_ns",
     "last_read_late_ns",
+    "first_earliest_ns",
+    "last_earliest_ns",
     "finish",
     "gaps_us",
     "visit",
@@ -71,6 +73,7 @@ pub const COLUMNS: [&str; 48] = [
     "visit_end",
     "metrics",
     "token_requests",
+    "writing_lateness_ns",
 ];
 
 /// The first column about streams, and the two after their numbers.
@@ -81,6 +84,7 @@ const GAPS: usize = FINISH + 1;
 const VISITS: usize = GAPS + 1;
 const METRICS: usize = VISITS + 3;
 const TOKEN_REQUESTS: usize = METRICS + 1;
+const WRITING: usize = TOKEN_REQUESTS + 1;
 
 fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Error> {
     let mut rows = Rows::of_fields(content, b',');
@@ -95,7 +99,9 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
             start = started;
         }
         if start != started {
-            return Err("it belongs to another run than the previous rows; export each run to its own file".into());
+            return Err(
+                "this row belongs to another run than the previous rows; export each run to its own file".into()
+            );
         }
         intake.recording.intent_known |= !fields.text(0).is_empty();
         intake.recording.sessions_known |= !fields.text(4).is_empty();
@@ -125,14 +131,14 @@ impl Fields<'_, '_> {
     fn number(&self, which: usize) -> Result<Option<u64>, Bad> {
         match self.text(which) {
             b"" => Ok(None),
-            text => whole(text).map(Some).ok_or_else(|| format!("its {} is not a whole number", COLUMNS[which]).into()),
+            text => whole(text).map(Some).ok_or_else(|| format!("{} is not a whole number", COLUMNS[which]).into()),
         }
     }
 
-    /// The same for columns of smaller integers; 0 if empty.
+    /// The value of a column of smaller integers; 0 if empty.
     fn small<N: TryFrom<u64>>(&self, which: usize) -> Result<N, Bad> {
         let number = self.number(which)?.unwrap_or(0);
-        N::try_from(number).map_err(|_| format!("its {} is too large", COLUMNS[which]).into())
+        N::try_from(number).map_err(|_| format!("{} is too large", COLUMNS[which]).into())
     }
 
     fn event(&self) -> Result<Event, Bad> {
@@ -141,7 +147,7 @@ impl Fields<'_, '_> {
         let (intended, sent, first_byte, done) = (instant(0)?, instant(1)?, instant(2)?, instant(3)?);
         let in_order = [sent, first_byte, done].into_iter().flatten().is_sorted();
         if !in_order || sent.is_none() && done.is_some() {
-            return Err("it is done before it was sent".into());
+            return Err("the end of the request is before its send time".into());
         }
         let outcome = crate::labels::text(self.text(7));
         let error = self.row.maybe_text(self.columns[14]);
@@ -153,10 +159,11 @@ impl Fields<'_, '_> {
             waited: length(19)?,
             reading_lateness: length(23)?,
             done_lateness: length(24)?,
+            writing_lateness: length(WRITING)?,
             session: self.small(4)?,
             step: self.small(5)?,
             object: self.small(16)?,
-            outcome: Outcome::from_name(&outcome).ok_or_else(|| format!("its outcome `{outcome}` is unknown"))?,
+            outcome: Outcome::from_name(&outcome).ok_or_else(|| format!("the outcome `{outcome}` is unknown"))?,
             status: self.small(8)?,
             bytes_out: self.small(9)?,
             bytes_in: self.small(10)?,
@@ -170,7 +177,7 @@ impl Fields<'_, '_> {
             retries: self.small(25)?,
             attempt: self.small(26)?,
             error: (!error.is_empty()).then(|| Reason::read(&crate::labels::text(unguarded(&error)))),
-            ..Event::at(intended.or(sent).ok_or("it has neither intended_ns nor sent_ns")?)
+            ..Event::at(intended.or(sent).ok_or("this row has neither intended_ns nor sent_ns")?)
         };
         for nth in 0..streams::COUNT {
             streams::set_number(nth, &mut event, self.number(STREAMS + nth)?);

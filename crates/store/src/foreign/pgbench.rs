@@ -3,7 +3,7 @@
 //! With `-R` the time counts from the *scheduled* start (`processXactStats` in `pgbench.c`), so scheduled times are known:
 //! intended = end - time, sent = intended + lag. Without `-R`, sent = end - time. A transaction skipped by `--latency-limit` was
 //! not sent; the log only has the time when pgbench skipped it, which is used as its scheduled time. A log exported by
-//! offered has a negative time or lag where a request was sent too early.
+//! offered has a negative time or lag if a request was sent too early.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
@@ -39,10 +39,11 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_plain_fields(content, b' ');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
-        let client = number(0).ok_or("its client is not a number")?;
-        let second =
-            number(4).ok_or("it has no end time: is this an aggregated log? Leave out --aggregate-interval")?;
-        let end = Instant::ZERO + S * second + US * number(5).ok_or("its end time has no us")?;
+        let client = number(0).ok_or("the client is not a number")?;
+        let second = number(4).ok_or(
+            "this line has no end time; if this is an aggregated log, run pgbench without --aggregate-interval",
+        )?;
+        let end = Instant::ZERO + S * second + US * number(5).ok_or("the end time has no microseconds")?;
         let lag = signed(row.get(6));
         let label = [b"script ", row.get(3)].concat();
         let step = number(1).unwrap_or(0) as u32;

@@ -27,10 +27,10 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_plain_fields(content, b'\t');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
-        let start = instant(row.get(0), S).ok_or("its time is not a time in seconds")?;
-        let took = US * number(2).ok_or("its interval_real is not a whole number of us")?;
-        let net = number(10).ok_or("it has fewer than twelve columns")?;
-        let status = number(11).ok_or("it has fewer than twelve columns")? as u16;
+        let start = instant(row.get(0), S).ok_or("the time is not a number of seconds")?;
+        let took = US * number(2).ok_or("interval_real is not a whole number of us")?;
+        let net = number(10).ok_or("this row has fewer than twelve columns")?;
+        let status = number(11).ok_or("this row has fewer than twelve columns")? as u16;
         finest = finest.min(tick(row.get(0), S));
         // connect + send + latency: the start of the response.
         let parts = [3, 4, 5].iter().filter_map(|&column| number(column)).sum::<u64>();

@@ -1,4 +1,5 @@
-//! Files without send times: why they cannot be verified, and which file of that tool can.
+//! Files without send times: the reason why they cannot be verified, and the file of the same tool that can be
+//! verified.
 
 use super::Head;
 
@@ -8,11 +9,16 @@ struct Refusal {
     why: &'static str,
 }
 
-const REFUSALS: [Refusal; 21] = [
+const REFUSALS: [Refusal; 22] = [
     Refusal {
         is: |head| head.contains("\"responseTimeHistogram\"") && head.contains("\"latencyPercentiles\""),
         why: "is oha's JSON summary without send times; ask oha for --output-format csv -o FILE, or \
               --db-url FILE",
+    },
+    Refusal {
+        is: |head| head.line().starts_with(b"Running ") && head.contains(" @ http") && head.contains("97.5%"),
+        why: "is a summary of autocannon without send times; measure with offered run, or print Date.now() - responseTime \
+              at each 'response' event of its JavaScript API (client, statusCode, bytes, responseTime) and give that list",
     },
     Refusal {
         is: |head| head.line().starts_with(b"Running ") && head.contains(" @ http"),
@@ -31,15 +37,11 @@ const REFUSALS: [Refusal; 21] = [
                 || head.contains("Date & Time,  Trans,  Elap Time,")
                 || head.contains(" secs: ") && head.contains(" bytes ==> ")
         },
-        why: "is output of siege without times; set verbose = true and timestamp = true in its configuration and give what it \
-              prints (whole seconds), or judge the server's access log",
+        why: "is output of siege without times; set verbose = true and timestamp = true in its configuration and give its output (whole seconds), or judge the server's access log",
     },
     Refusal {
-        is: |head| {
-            head.starts_with("# stats: dump at")
-                || (head.starts_with("NewClient:") || head.starts_with("Send:") || head.starts_with("load:"))
-        },
-        why: "is a log of Tsung without times of single requests; run it with dumptraffic=\"protocol\" and give tsung.dump",
+        is: |head| ["# stats: dump at", "NewClient:", "Send:", "load:"].iter().any(|start| head.starts_with(start)),
+        why: "is a log of Tsung without times of single requests; run Tsung with dumptraffic=\"protocol\" and give tsung.dump",
     },
     Refusal {
         is: |head| head.starts_with("{") && head.contains("\"p97_5\"") && head.contains("\"throughput\""),
@@ -60,21 +62,16 @@ const REFUSALS: [Refusal; 21] = [
         why: "is k6's printed summary without send times; run k6 with --out json=FILE",
     },
     Refusal {
-        is: |head| head.line().starts_with(b"Type,Name,") || head.line().starts_with(b"\"Type\",\"Name\","),
+        is: |head| has_columns(head, "Type,Name,"),
         why: "is Locust's statistics CSV without send times; use locust.contrib.csv_request_logger, one row per request",
     },
     Refusal {
-        is: |head| {
-            head.line().starts_with(b"Timestamp,User Count,")
-                || head.line().starts_with(b"\"Timestamp\",\"User Count\"")
-        },
-        why: "is Locust's statistics history, which has counts but no send times; use locust.contrib.csv_request_logger",
+        is: |head| has_columns(head, "Timestamp,User Count,"),
+        why: "is Locust's statistics history, which has counts but no send times; use locust.contrib.csv_request_logger; \
+              `offered import --input-format locust` turns the history into a workload with the same numbers of users",
     },
     Refusal {
-        is: |head| {
-            head.line().starts_with(b"Method,Name,Error,Occurrences")
-                || head.line().starts_with(b"Count,Message,Traceback")
-        },
+        is: |head| has_columns(head, "Method,Name,Error,Occurrences") || has_columns(head, "Count,Message,Traceback"),
         why: "is Locust's list of failures without send times; use locust.contrib.csv_request_logger",
     },
     Refusal {
@@ -120,9 +117,14 @@ const REFUSALS: [Refusal; 21] = [
     },
     Refusal {
         is: |head| head.contains("#[Histogram log format") || head.contains("#[Mean    ="),
-        why: "is an HdrHistogram without send times; give the log of single requests it was made from",
+        why: "is an HdrHistogram without send times; give the log of single requests from which it was made",
     },
 ];
+
+/// Whether the first line begins with these columns, in quotes or not.
+fn has_columns(head: &Head, columns: &str) -> bool {
+    head.line().iter().filter(|byte| **byte != b'"').copied().take(columns.len()).eq(columns.bytes())
+}
 
 /// The message for a file without send times; `None` for other files.
 pub(super) fn why(head: &Head) -> Option<&'static str> {

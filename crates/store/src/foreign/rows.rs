@@ -48,6 +48,11 @@ impl Row<'_> {
         self.fields.get(index).map_or(&[], |field| &self.bytes[field.start..field.end])
     }
 
+    /// The column with this name in a header, ignoring case.
+    pub(super) fn column(&self, name: &str) -> Option<usize> {
+        (0..self.len()).find(|&index| self.get(index).trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+    }
+
     /// Field `index`; empty if there is no such column.
     #[inline]
     pub(super) fn maybe(&self, index: Option<usize>) -> &[u8] {

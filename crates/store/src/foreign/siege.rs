@@ -1,7 +1,8 @@
 //! Siege's verbose output with times (`timestamp = true` or `csv = true` in its configuration): one line per request, stamped in whole
 //! seconds of local time when it ended.
 //!
-//! Source: `__display_result` in `src/browser.c`, `date_stamp` in `src/date.c`. Lines may be coloured, and stand among others.
+//! Source: `__display_result` in `src/browser.c`, `date_stamp` in `src/date.c`. Lines may be coloured, with other lines
+//! between them.
 
 use memchr::memmem;
 use offered_base::{Instant, Nanos};
@@ -56,10 +57,12 @@ fn verbose(before: &[u8], request: &[u8]) -> Result<Option<Line>, Bad> {
     let mut words = request.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).skip(1);
     // A cached response is marked: 304(C).
     let status = words.next().and_then(|word| whole(word.split(|&byte| byte == b'(').next()?));
-    let status = status.ok_or("it has no status")? as u16;
-    let took =
-        words.find(|word| word[0].is_ascii_digit()).and_then(|took| nanos(took, S)).ok_or("it has no time in s")?;
-    let bytes = words.find_map(whole).ok_or("it has no number of bytes")?;
+    let status = status.ok_or("this line has no status")? as u16;
+    let took = words
+        .find(|word| word[0].is_ascii_digit())
+        .and_then(|took| nanos(took, S))
+        .ok_or("this line has no time in s")?;
+    let bytes = words.find_map(whole).ok_or("this line has no number of bytes")?;
     let behind = words.skip_while(|word| *word != b"==>").skip(1).collect::<Vec<_>>();
     Ok(Some(Line { done, took, status, bytes, label: label(&behind.join(&b' ')) }))
 }
@@ -69,9 +72,9 @@ fn csv(request: &[u8]) -> Result<Option<Line>, Bad> {
     let fields: Vec<&[u8]> = request.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).collect();
     let [_, status, took, bytes, url @ .., _, stamp] = &fields[..] else { return Ok(None) };
     let Some((done, _)) = date_time(stamp) else { return Ok(None) };
-    let status = whole(status).ok_or("it has no status")? as u16;
-    let took = nanos(took, S).ok_or("it has no time in s")?;
-    let bytes = whole(bytes).ok_or("it has no number of bytes")?;
+    let status = whole(status).ok_or("this line has no status")? as u16;
+    let took = nanos(took, S).ok_or("this line has no time in s")?;
+    let bytes = whole(bytes).ok_or("this line has no number of bytes")?;
     Ok(Some(Line { done, took, status, bytes, label: label(&url.join(&b',')) }))
 }
 
@@ -86,7 +89,11 @@ fn read(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(), Er
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {
         let Some(Line { done, took, status, bytes, label }) = parse(&plain(row.get(0)))? else { return Ok(()) };
-        let sent = Instant(done.0.checked_sub(took.0).ok_or("its time is longer than its date")?);
+        let sent = Instant(
+            done.0
+                .checked_sub(took.0)
+                .ok_or("the duration is longer than the time from 1970 to the date of this line; check both fields")?,
+        );
         intake.add(
             &label,
             Event {

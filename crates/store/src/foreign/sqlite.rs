@@ -1,7 +1,7 @@
 //! Reads a table of an `SQLite` database from its pages.
 //!
-//! Supports table b-trees and records with overflow pages, which suffices for a closed database. Does not support indexes, views,
-//! write-ahead logs and tables without row IDs.
+//! Supports table b-trees and records with overflow pages, which is enough for a closed database. Does not support
+//! indexes, views, write-ahead logs and tables without row IDs.
 //!
 //! Source: <https://www.sqlite.org/fileformat2.html>, sections 1.3, 1.5, 1.6 and 2.1.
 

@@ -63,9 +63,9 @@ fn read_csv(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
     let mut rows = Rows::of_fields(content, b',');
     intake.each_row(&mut rows, |intake, row| {
         let number = |column: usize| whole(row.get(column));
-        let start = number(0).ok_or("its stamp is not a whole number of ns")?;
-        let took = number(2).ok_or("its response time is not a whole number of ns")?;
-        let status = number(1).ok_or("its status is not a number")? as u16;
+        let start = number(0).ok_or("the timestamp is not a whole number of ns")?;
+        let took = number(2).ok_or("the response time is not a whole number of ns")?;
+        let status = number(1).ok_or("the status is not a number")? as u16;
         let error = crate::labels::text(&row.text(5));
         let label = [row.get(9), b" ", row.get(10)].concat();
         let (bytes_out, bytes_in) = (number(3).unwrap_or(0), number(4).unwrap_or(0));
@@ -97,7 +97,7 @@ fn read_json(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<(
     let mut rows = Rows::of_lines(content);
     intake.each_row(&mut rows, |intake, row| {
         let line: Line = serde_json::from_slice(row.get(0)).map_err(|why| Bad::from(why.to_string()))?;
-        let (start, tick) = date_time(line.timestamp.as_bytes()).ok_or("its timestamp is not an RFC 3339 date")?;
+        let (start, tick) = date_time(line.timestamp.as_bytes()).ok_or("the timestamp is not an RFC 3339 date")?;
         finest = Some(finest.map_or(tick, |finest| finest.min(tick)));
         let label = format!("{} {}", line.method, line.url);
         let (bytes_out, bytes_in) = (line.bytes_out, line.bytes_in);
@@ -138,7 +138,7 @@ impl Found {
     }
 }
 
-/// Go's `time.Time` as bytes: a version, seconds since the year 1, nanoseconds, and a zone that does not matter here.
+/// Go's `time.Time` as bytes: a version, seconds since the year 1, nanoseconds, and a time zone, which is ignored.
 fn time(bytes: &[u8]) -> Option<Instant> {
     const YEAR_1: i64 = -62_135_596_800;
     let (version, rest) = bytes.split_first()?;
@@ -163,7 +163,7 @@ fn read_gob(content: Content, _: &ReadOptions, intake: &mut Intake) -> Result<()
                     intake.add(&label, Event { bytes_out, bytes_in, ..event });
                     intake.understood();
                 }
-                _ => intake.bad(format!("result {number}"), "it has no time stamp, or a latency below zero"),
+                _ => intake.bad(format!("result {number}"), "this row has no timestamp, or a latency below zero"),
             },
             Err(Err(why)) if why.kind() == ErrorKind::UnexpectedEof => {
                 intake.cut();

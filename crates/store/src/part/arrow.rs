@@ -1,8 +1,8 @@
 //! Writes events as an Arrow IPC file: the columns and metadata of a part, without compression, so that readers can map it into memory.
 //!
 //! The format is "Arrow Columnar Format", section "Serialization and Interprocess Communication (IPC)", with metadata version 5. Its metadata
-//! consists of tables of `FlatBuffers` (`Schema.fbs`, `Message.fbs`, `File.fbs`), which this module builds: seven crates of Arrow would compile for
-//! these few tables.
+//! consists of tables of `FlatBuffers` (`Schema.fbs`, `Message.fbs`, `File.fbs`), which this module builds itself; the
+//! Arrow library would add seven crates for these few tables.
 
 use std::borrow::Cow;
 use std::io::{self, Write};

@@ -28,7 +28,7 @@ pub(super) enum Field {
     Reused,
     /// The reason of a failure.
     Error,
-    /// The name of the scenario, or null; for other programs, because here the session has it.
+    /// The name of the scenario, or null. It is for other programs; this one computes it from the session.
     Scenario,
     /// The number of the visit, or null.
     Visit,
@@ -38,9 +38,9 @@ pub(super) enum Field {
     VisitEnd,
     /// The numbers of the response as a JSON array, or null.
     Metrics,
-    /// The name of the flow and its step, or null; for other programs, because the workload has it.
+    /// The name of the flow and its step, or null. It is for other programs; this one reads it from the workload.
     FlowStep,
-    /// This number of a stream, or null.
+    /// A number of a streamed response, or null.
     Stream(usize),
     /// The finish reason of a stream.
     Finish,

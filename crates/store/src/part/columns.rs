@@ -6,7 +6,7 @@ use super::column::{ColumnSpec, Field, optional, required};
 use super::streams;
 
 /// The columns in order. New columns are appended; parts without them are valid.
-pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 8] = [
+pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 9] = [
     required("intended_ns", Field::Long(|e| e.intended.0, |e, ns| e.intended = Instant(ns))),
     optional("sent_ns", Field::Instant(|e| e.sent, |e, at| e.sent = at)),
     optional("first_byte_ns", Field::Instant(|e| e.first_byte, |e, at| e.first_byte = at)),
@@ -47,6 +47,8 @@ pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 8] = [
     streams::column(11),
     streams::column(12),
     streams::column(13),
+    streams::column(14),
+    streams::column(15),
     optional("finish", Field::Finish),
     optional("gaps_us", Field::Gaps),
     optional("visit", Field::Visit),
@@ -55,6 +57,7 @@ pub(super) static COLUMNS: [ColumnSpec; 26 + streams::COUNT + 8] = [
     optional("flow_step", Field::FlowStep),
     optional("metrics", Field::Metrics),
     required("token_requests", Field::Int(|e| e.token_requests.into(), |e, n| e.token_requests = n as u16)),
+    optional("writing_lateness_ns", Field::Duration(|e| e.writing_lateness, |e, late| e.writing_lateness = late)),
 ];
 
 /// This many columns, the first ones, are in every part.
@@ -64,7 +67,7 @@ pub(super) const REQUIRED_COLUMNS: usize = 15;
 pub(super) const KEY_COLUMNS: [&str; 8] =
     ["intended_ns", "sent_ns", "step", "label", "outcome", "worker", "object", "attempt"];
 /// The columns that [`Columns::Response`](offered_events::Columns::Response) adds.
-pub(super) const RESPONSE_COLUMNS: [&str; 12] = [
+pub(super) const RESPONSE_COLUMNS: [&str; 13] = [
     "first_byte_ns",
     "done_ns",
     "session",
@@ -72,6 +75,7 @@ pub(super) const RESPONSE_COLUMNS: [&str; 12] = [
     "bytes_in",
     "reading_lateness_ns",
     "done_lateness_ns",
+    "writing_lateness_ns",
     "retries",
     "visit",
     "place",

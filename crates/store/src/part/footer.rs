@@ -1,8 +1,8 @@
 //! Checks the footer of a Parquet file before the `parquet` crate reads it.
 //!
-//! That crate skips unknown lists element by element, and boolean elements take no bytes: seven bytes can claim two thousand million elements
-//! (version 60, found by fuzzing). No list in a Parquet footer holds booleans, and every other element takes at least one byte. So this
-//! check takes at most as many steps as there are bytes.
+//! That crate skips unknown lists element by element, and boolean elements take no bytes. So seven bytes can claim two
+//! thousand million elements (version 60, found by fuzzing). No list in a Parquet footer holds booleans, and every
+//! other element takes at least one byte. So this check takes at most as many steps as there are bytes.
 //!
 //! Source: the Thrift compact protocol, <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>.
 
@@ -18,7 +18,7 @@ const TAIL: u64 = 8;
 /// # Errors
 /// The footer is damaged, or the file is unreadable.
 pub(crate) fn check<R: ChunkReader>(part: &R) -> Result<()> {
-    let damaged = || ParquetError::General("its footer is damaged; restore it from a copy".to_owned());
+    let damaged = || ParquetError::General("the footer is damaged; restore the file from a copy".to_owned());
     let tail_at = part.len().checked_sub(TAIL).ok_or_else(damaged)?;
     let tail = part.get_bytes(tail_at, TAIL as usize)?;
     let length = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));

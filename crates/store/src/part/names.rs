@@ -156,7 +156,7 @@ impl Indices {
 }
 
 fn damaged() -> ParquetError {
-    ParquetError::General("its column of names is damaged; restore it from a copy".to_owned())
+    ParquetError::General("the column of names is damaged; restore the file from a copy".to_owned())
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) fn uncompressed_size<R: ChunkReader>(file: &R, metadata: &ParquetMeta
             let (size, [uncompressed, compressed]) = header.transpose()?.ok_or_else(damaged)?;
             if uncompressed > MAX_PAGE {
                 return Err(ParquetError::General(format!(
-                    "a page has {uncompressed} bytes after decompression, more than {MAX_PAGE}; it is not from offered"
+                    "a page has {uncompressed} bytes after decompression, more than {MAX_PAGE}; offered did not write this file"
                 )));
             }
             total += uncompressed;

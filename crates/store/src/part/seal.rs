@@ -1,8 +1,8 @@
 //! The checksum of a part: a CRC-32 of its pages, written into the footer and checked before any page is read.
 //!
-//! Nothing else in a Parquet file written by the `parquet` crate (version 60) reveals a flipped bit: the crate writes no page checksums.
-//! CRC-32, which the format itself specifies for pages, protects against accidents of disks and copies, not against
-//! manipulation.
+//! Without it, a flipped bit in a Parquet file of the `parquet` crate (version 60) is not detected, because the crate
+//! writes no page checksums. CRC-32, which the format itself specifies for pages, protects against accidents of disks
+//! and copies, not against manipulation.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -54,7 +54,9 @@ fn text(bytes: u64, crc: &Crc) -> String {
 /// # Errors
 /// They differ, or are unreadable.
 pub(super) fn check<R: ChunkReader>(part: &R, seal: &str) -> Result<()> {
-    let broken = || ParquetError::General("its checksum does not match its content; restore it from a copy".to_owned());
+    let broken = || {
+        ParquetError::General("the checksum of the file does not match its content; restore it from a copy".to_owned())
+    };
     let length =
         seal.split(' ').next().and_then(|bytes| bytes.parse::<u64>().ok()).filter(|bytes| *bytes <= part.len());
     let pages = part.get_bytes(0, length.ok_or_else(broken)? as usize)?;

@@ -9,7 +9,7 @@ type Get = fn(&TokenStream) -> Option<u64>;
 type Set = fn(&mut TokenStream, Option<u64>);
 
 /// The numbers in the order of their columns, with their names. The first is there for every stream: a null means that there is none.
-const NUMBERS: [(&str, Get, Set); 14] = [
+const NUMBERS: [(&str, Get, Set); 16] = [
     ("head_ns", |s| Some(s.head.0), |s, n| s.head = Instant(n.unwrap_or(0))),
     ("first_token_ns", |s| s.first_token.map(|at| at.0), |s, n| s.first_token = n.map(Instant)),
     ("first_answer_ns", |s| s.first_answer.map(|at| at.0), |s, n| s.first_answer = n.map(Instant)),
@@ -24,6 +24,8 @@ const NUMBERS: [(&str, Get, Set); 14] = [
     ("gap_max_ns", |s| s.gap_max.map(|gap| gap.0), |s, n| s.gap_max = n.map(Nanos)),
     ("read_late_ns", |s| s.read_late.map(|late| late.0), |s, n| s.read_late = n.map(Nanos)),
     ("last_read_late_ns", |s| s.last_read_late.map(|late| late.0), |s, n| s.last_read_late = n.map(Nanos)),
+    ("first_earliest_ns", |s| s.first_earliest.map(|at| at.0), |s, n| s.first_earliest = n.map(Instant)),
+    ("last_earliest_ns", |s| s.last_earliest.map(|at| at.0), |s, n| s.last_earliest = n.map(Instant)),
 ];
 
 /// Number of columns of numbers.

@@ -166,7 +166,7 @@ fn a_checksum_reveals_a_flipped_bit_and_a_part_without_one_is_trusted() {
     moved[1000] ^= 1;
     assert!(read_of(&moved).is_ok());
     let why = read_of(&flipped).unwrap_err().to_string();
-    assert!(why.contains("its checksum does not match its content"), "{why}");
+    assert!(why.contains("the checksum of the file does not match its content"), "{why}");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn no_flipped_bit_changes_an_event_unnoticed() {
 fn any_stream() -> impl Strategy<Value = Option<Box<TokenStream>>> {
     let instant = || any::<Option<u64>>().prop_map(|at| at.map(Instant));
     let time = || any::<Option<u64>>().prop_map(|time| time.map(Nanos));
-    let instants = (any::<u64>().prop_map(Instant), instant(), instant(), instant());
+    let instants = (any::<u64>().prop_map(Instant), instant(), instant(), instant(), instant(), instant());
     let tokens = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
     let chunks = (
         any::<Option<u64>>(),
@@ -206,24 +206,32 @@ fn any_stream() -> impl Strategy<Value = Option<Box<TokenStream>>> {
         time(),
         0..=Finish::ALL.len(),
     );
-    let stream =
-        (instants, tokens, chunks).prop_map(|((head, first_token, first_answer, last_token), tokens, chunks)| {
-            let (tokens_in, tokens_cached, tokens_out, tokens_first) = tokens;
-            let (tokens_intended, chunks, coalesced, gap_max, gaps_us, read_late, last_read_late, finish) = chunks;
-            let finish = Finish::ALL.get(finish).copied();
-            let times = TokenStream { head, first_token, first_answer, last_token, ..TokenStream::default() };
-            let counts = TokenStream {
-                tokens_intended,
-                tokens_in,
-                tokens_cached,
-                tokens_out,
-                tokens_first,
-                chunks,
-                coalesced,
-                ..times
-            };
-            Box::new(TokenStream { gap_max, gaps_us, finish, read_late, last_read_late, ..counts })
-        });
+    let stream = (instants, tokens, chunks).prop_map(|(instants, tokens, chunks)| {
+        let (head, first_token, first_answer, last_token, first_earliest, last_earliest) = instants;
+        let (tokens_in, tokens_cached, tokens_out, tokens_first) = tokens;
+        let (tokens_intended, chunks, coalesced, gap_max, gaps_us, read_late, last_read_late, finish) = chunks;
+        let finish = Finish::ALL.get(finish).copied();
+        let times = TokenStream {
+            head,
+            first_token,
+            first_answer,
+            last_token,
+            first_earliest,
+            last_earliest,
+            ..TokenStream::default()
+        };
+        let counts = TokenStream {
+            tokens_intended,
+            tokens_in,
+            tokens_cached,
+            tokens_out,
+            tokens_first,
+            chunks,
+            coalesced,
+            ..times
+        };
+        Box::new(TokenStream { gap_max, gaps_us, finish, read_late, last_read_late, ..counts })
+    });
     prop::option::of(stream)
 }
 
@@ -232,7 +240,7 @@ fn any_event() -> impl Strategy<Value = Event> {
     let whole = (any::<u64>(), any::<u32>(), 0..3u16, 0..Outcome::ALL.len(), any::<u16>(), any::<u64>(), any::<u64>());
     let rest = (any::<u16>(), any::<u32>(), any::<bool>(), any::<Option<String>>(), any::<Option<u64>>(), any::<u16>());
     let counts = (any::<u16>(), any::<u16>(), any::<u16>(), any::<u16>());
-    let late = (any::<Option<u64>>(), any::<u64>(), counts, any::<Option<u64>>(), any::<Option<u64>>());
+    let late = (any::<Option<u64>>(), any::<u64>(), counts, any::<Option<u64>>(), any::<[Option<u64>; 2]>());
     let visit = prop::option::of((any::<u16>(), any::<u16>(), any::<bool>()));
     let metrics = prop::option::of(prop::collection::vec(any::<Option<f64>>(), 0..3));
     (times, whole, rest, late, any_stream(), visit, metrics).prop_map(|(t, w, r, l, stream, visit, metrics)| Event {
@@ -246,7 +254,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         first_byte: t.2.map(Instant),
         done: t.3.map(Instant),
         reading_lateness: l.3.map(Nanos),
-        done_lateness: l.4.map(Nanos),
+        done_lateness: l.4[0].map(Nanos),
+        writing_lateness: l.4[1].map(Nanos),
         session: w.0,
         step: w.1,
         object: r.5,
@@ -290,7 +299,7 @@ proptest! {
         read(file.clone(), &mut read_back, &mut names).unwrap();
         prop_assert_eq!(&read_back, &events);
         let place = |event: &Event| (event.key(), event.object, event.attempt);
-        let late = |e: &Event| (e.reading_lateness, e.done_lateness, e.retries);
+        let late = |e: &Event| (e.reading_lateness, e.done_lateness, e.writing_lateness, e.retries);
         let answer =
             |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in, late(e), e.stream.clone());
         let (mut places, mut answers) = (Vec::new(), Vec::new());
@@ -334,7 +343,7 @@ fn parts_that_are_much_larger_than_their_files_are_refused() {
     let plain = || compressed().set_dictionary_enabled(false);
     let (bytes, refused) = made(plain(), 1000, 40_000, "reset");
     let message = refused.unwrap_err().to_string();
-    assert!(bytes < 100_000 && message.contains("bytes become 4"), "{bytes}: {message}");
+    assert!(bytes < 100_000 && message.contains("bytes, and 4"), "{bytes}: {message}");
     // Values that repeat the beginning of the one before.
     let error = ColumnPath::from("error");
     let prefixes = properties()

@@ -33,9 +33,9 @@ struct State {
     lost: u64,
     /// Number of complete parts.
     parts: u32,
-    /// The file that the disk is writing, and since when.
+    /// The file that the disk is writing, and the time when writing began.
     writing: Option<(Instant, PathBuf)>,
-    /// The last write error, while the disk refuses.
+    /// The last write error, until a write succeeds.
     error: Option<String>,
 }
 
@@ -65,7 +65,8 @@ impl Backlog {
         batch
     }
 
-    /// Adds events, unless the disk refuses or does not respond and there are `limit` events already. Then they are lost.
+    /// Adds events. If `limit` events already wait for a disk that reports errors or does not respond, the new events
+    /// are lost.
     pub(crate) fn add_within(&self, limit: usize, events: Vec<Event>) -> Option<Batch> {
         {
             let mut state = self.state();
@@ -116,7 +117,7 @@ impl Backlog {
         result
     }
 
-    /// Publishes that the disk refuses, or that it does not.
+    /// Publishes the error of the last write; `None` if it succeeded.
     pub(crate) fn set_error(&self, error: Option<String>) {
         self.state().error = error;
     }

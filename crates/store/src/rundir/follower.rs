@@ -27,15 +27,15 @@ pub struct RunFollower {
 /// The status of one worker.
 #[derive(Clone, Debug)]
 pub struct WorkerStatus {
-    /// The share of the run that it generates.
+    /// The share of the run that the worker sends.
     pub share: Share,
     /// Number of the attempt to run this share, from 1.
     pub attempt: u32,
     /// The host name of its machine; `None` if unknown.
     pub host: Option<String>,
-    /// Its state.
+    /// The state of the worker.
     pub state: WorkerState,
-    /// Number of requests in flight time its last heartbeat.
+    /// Number of requests in flight at the time of its last heartbeat.
     pub in_flight: u64,
     /// All events that ended before this time are in its directory.
     pub until: Instant,
@@ -47,13 +47,13 @@ pub struct WorkerStatus {
 /// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
-    /// It runs.
+    /// The worker runs.
     Running,
-    /// Its last heartbeat is too old, but the run is not over. Holds the time since that heartbeat.
+    /// The last heartbeat is too old, but the run is not over. Contains the time since that heartbeat.
     Silent(Nanos),
-    /// It has finished.
+    /// The worker has finished.
     Ended,
-    /// It was killed.
+    /// The worker was killed.
     Lost,
 }
 

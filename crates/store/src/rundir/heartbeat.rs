@@ -22,7 +22,7 @@ pub const HEARTBEAT_TIMEOUT: Nanos = Nanos::from_secs(10);
 pub struct Heartbeat {
     /// The host name of its machine.
     pub host: String,
-    /// The share of the run that it generates.
+    /// The share of the run that the worker sends.
     #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
     pub share: Share,
     /// When the run started, since the Unix epoch.
@@ -33,18 +33,18 @@ pub struct Heartbeat {
     pub in_flight: u64,
     /// The state of its clock at the start of the run.
     pub clock: Option<WorkerClock>,
-    /// In a copied directory: everything that the original directory held at this time has been copied. `None`: the directory is
-    /// not a copy.
+    /// In a copied directory: all files that the original directory contained at this time have been copied. `None`:
+    /// the directory is not a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_until_unix_ns: Option<u64>,
 }
 
 impl Heartbeat {
-    /// Writes the heartbeat into the worker's directory and replaces the previous one. Does not sync: after a power failure no worker is alive
-    /// anyway.
+    /// Writes the heartbeat into the worker's directory and replaces the previous one. Does not sync, because after a
+    /// power failure no worker is running.
     ///
     /// # Errors
-    /// The disk refuses.
+    /// The file cannot be written.
     pub fn write(&self, worker: &Path) -> Result<(), Error> {
         let (path, tmp) = (worker.join(FILE), worker.join("heartbeat.json.tmp"));
         let json = serde_json::to_vec(self).expect("numbers and texts are JSON");

@@ -1,7 +1,9 @@
-//! Requests that have been in flight for long, in `in-flight/part-NNNN.parquet`, so that a killed run still shows that they were sent.
+//! Requests that have been in flight for a long time, in `in-flight/part-NNNN.parquet`, so that a killed run still
+//! shows that they were sent.
 //!
-//! A part records a request when it is done. A request that waits for its response for long is written here before. A file is removed when all
-//! of its requests are done, the folder when the run has its record. So the folder holds about the requests in flight.
+//! A part records a request when it is done. A request that waits for a long time for its response is written here
+//! before that. A file is removed when all of its requests are done, the folder when the run has its record. So the
+//! folder contains little more than the requests in flight.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -27,7 +29,7 @@ fn key(event: &Event) -> Key {
 /// Writes requests in flight.
 pub(super) struct InFlightWriter {
     folder: PathBuf,
-    /// The number of the next file, and the requests for it.
+    /// The number of the next file, and the requests that it will contain.
     next: u32,
     pending: Vec<Event>,
     /// All requests in flight, each with the number of its file.
@@ -75,7 +77,7 @@ impl InFlightWriter {
     /// must be on disk before.
     ///
     /// # Errors
-    /// The disk refuses; the next call tries again.
+    /// The file cannot be written; the next call tries again.
     pub(super) fn write(&mut self, context: PartContext, pause: &mut dyn FnMut()) -> Result<(), Error> {
         let Self { requests, pending, .. } = self;
         pending.retain(|request| requests.contains_key(&key(request)));

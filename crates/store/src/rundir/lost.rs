@@ -17,7 +17,7 @@ use crate::labels::Labels;
 pub(super) struct StartedSessions {
     share: Share,
     bits: Vec<u64>,
-    /// Sessions of scenarios: their numbers in the run do not follow from those of the share.
+    /// Sessions of scenarios: their numbers in the share do not determine their numbers in the run.
     others: HashSet<u64>,
 }
 
@@ -58,7 +58,7 @@ impl StartedSessions {
 pub(super) struct LostRequests {
     workload: Workload,
     started: StartedSessions,
-    /// Requests scheduled from here on are not lost: the worker was stopped then.
+    /// Requests scheduled from this instant on are not lost, because the worker was stopped then.
     until: Instant,
     /// The thread number that their events get.
     thread: u16,

@@ -55,7 +55,7 @@ struct Merge {
 /// The attempts at one share that were added so far.
 struct ShareProgress {
     share: Share,
-    /// Whether the share has a single attempt, which has a record.
+    /// Whether the share has a single attempt with a record.
     is_whole: bool,
     started: StartedSessions,
     /// The latest scheduled time of the last attempt.

@@ -232,5 +232,5 @@ fn files_that_are_not_regular_are_not_read() {
     fs::remove_file(path.join("run.json")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", path.join("run.json")).unwrap();
     let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("run.json: it is not a regular file"), "{error}");
+    assert!(error.contains("run.json: this is not a regular file"), "{error}");
 }

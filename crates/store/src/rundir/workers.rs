@@ -60,7 +60,7 @@ pub(crate) fn of(run: &Path) -> Result<Vec<Worker>, Error> {
         Some(pair) => Err(Error::content(
             run.display().to_string(),
             format!(
-                "holds workers {} and {}, which belong to different runs; move one to another directory",
+                "contains workers {} and {}, which belong to different runs; move one to another directory",
                 pair[0].share, pair[1].share
             ),
         )),
@@ -80,14 +80,14 @@ pub(super) fn parse_name(path: &Path) -> Option<(Share, u32)> {
     Some((format!("{number}/{parts}").parse().ok()?, attempt.parse().ok()?))
 }
 
-/// A worker without a run record of its last attempt: it was killed, is frozen, or still running.
+/// A worker without a run record of its last attempt: it was killed, is frozen, or is still running.
 #[derive(Clone, Debug)]
 pub struct UnendedWorker {
-    /// Its share of the run; `None` for a run of one worker without a heartbeat.
+    /// The share of the run; `None` for a run of one worker without a heartbeat.
     pub share: Option<Share>,
-    /// Its last heartbeat.
+    /// The last heartbeat.
     pub heartbeat: Option<Heartbeat>,
-    /// Whether it may still send requests. A run of one worker counts as killed as soon as a heartbeat is overdue.
+    /// Whether the worker may still send requests. A run of one worker counts as killed as soon as a heartbeat is overdue.
     pub may_be_running: bool,
 }
 
@@ -121,7 +121,8 @@ pub fn unended_workers(run: &Path) -> Result<Vec<UnendedWorker>, Error> {
     Ok(unended)
 }
 
-/// The shares of the run that the directory `run` holds: those of its workers, or its own. Empty if `run` is no run directory.
+/// The shares of the run in the directory `run`: those of the workers, or that of the directory itself. Empty if `run`
+/// is not a run directory.
 ///
 /// # Errors
 /// The directories belong to different runs, or a record is invalid.

@@ -20,17 +20,17 @@ pub struct CounterHistory {
 #[derive(Clone, Debug, Default)]
 struct Series {
     last: Option<(i64, f64)>,
-    /// As a counter: the total before its resets, and the number of resets.
+    /// For a counter: the total before its resets, and the number of resets.
     base: f64,
     resets: u32,
-    /// As a counter: its value at each edge.
+    /// For a counter: its value at each edge.
     at_edges: Vec<Option<f64>>,
-    /// As a gauge: the sum of its samples in each window, and their number.
+    /// For a gauge: the sum of its samples in each window, and their number.
     level_sums: Vec<(f64, u32)>,
 }
 
 impl CounterHistory {
-    /// For the windows between these edges, in nanoseconds.
+    /// A history for the windows between these edges, in nanoseconds.
     pub fn new(edges: Vec<i64>) -> Self {
         Self { edges, ..Self::default() }
     }
@@ -117,12 +117,12 @@ impl CounterHistory {
         self.series.keys().map(String::as_str)
     }
 
-    /// The windows that are inside the judged time and were observed completely; empty if there are none.
+    /// The windows that are inside the analysed time and were observed completely; empty if there are none.
     pub fn judged_windows(&self, window: &Window) -> Range<usize> {
         let ns = |s: f64| (s * 1e9).round() as i64;
         let from = self.edges.partition_point(|edge| *edge < ns(window.start_s));
         let to = self.edges.partition_point(|edge| *edge <= ns(window.end_s)).saturating_sub(1);
-        // By the first number of the machine itself, or of any other source.
+        // The counters of the machine itself, or else those of any other source, show which edges were observed.
         let first = self.series.get("cpu").or_else(|| self.series.values().next());
         let known = |edge: usize| {
             first.is_some_and(|all| all.values().any(|track| track.at_edges.get(edge).is_some_and(Option::is_some)))
@@ -139,9 +139,9 @@ impl CounterHistory {
         (rise >= 0.0).then_some(rise)
     }
 
-    /// The sum of the increases of several counters. Counters that the source never had do not count: an exporter may leave out those of
-    /// states that its system does not know, such as stolen processor time. `None` if it has none of them, or if one of them is
-    /// unknown at an edge.
+    /// The sum of the increases of several counters. Counters that the source never had are ignored, because an exporter
+    /// may omit states that its system does not have, such as stolen processor time. `None` if the source has none of
+    /// the counters, or if the value of one is unknown at an edge.
     pub(super) fn total_increase(&self, source: &str, metrics: &[&str], from: usize, to: usize) -> Option<f64> {
         let of_source = self.series.get(source)?;
         let mut present = metrics.iter().filter(|metric| of_source.contains_key(**metric)).peekable();

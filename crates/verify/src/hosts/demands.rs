@@ -1,4 +1,4 @@
-//! Service demands by label: the busy time of windows, explained by the responses in them.
+//! Service demands by label, from a regression of the busy time of windows on the responses in them.
 //!
 //! # At a utilisation of at most 0.7
 //! The processor time of a response is spread evenly over its service time. The busy processors of a window are then U0
@@ -6,12 +6,14 @@
 //! ([`offered_stats::regression`]). Windows with more responses have smaller weights, because demands vary.
 //!
 //! # Above that
-//! Responses wait, and it is unknown when in its service time a response used the processor. The number of responses of a window then depends
-//! on how much work they were, so it explains nothing. If requests are served in the order of their arrival, the shares of the labels among the
-//! responses of a window do not depend on it: the processor time per response of a window is the sum over labels of share times demand. The
-//! usage without load cannot be separated from it. Two conditions are checked. All labels wait equally long, that is, their service times less
-//! their demands are equal; at a processor that responses share, small ones wait less. And nearly all requests completed, or the order of
-//! service is certain because the demands differ: unfinished requests have then used no processor time.
+//! Responses wait, and it is unknown when in its service time a response used the processor. The number of responses of
+//! a window then depends on their work, so it does not explain the busy time. If requests are served in the order of
+//! their arrival, the shares of the labels among the responses of a window do not depend on the work: the processor
+//! time per response of a window is the sum over labels of share times demand. The usage without load cannot be
+//! separated from it. Two conditions are checked. First, all labels wait equally long, that is, their service times
+//! minus their demands are equal. (If responses share a processor, small ones wait less.) Second, nearly all requests
+//! completed, or different demands make the order of service certain; then unfinished requests have used no processor
+//! time.
 //!
 //! The demand of a label is reported only if it has a tenth of the processor time and if there are enough windows. Source: Rolia and
 //! Vetland 1995, Pacifici et al. 2008 (demands by regression). The limits are from our experiments with known demands.
@@ -57,15 +59,15 @@ pub struct Demands {
 pub struct Demand {
     /// The label.
     pub label: String,
-    /// Its responses per second in the windows used.
+    /// The responses per second in the windows used.
     pub completed_rate_per_s: f64,
-    /// Its share of the processor time of all labels.
+    /// The share of this label in the processor time of all labels, 0 to 1.
     pub share: f64,
     /// The processor time of a response; `None` if the share is below a tenth.
     pub demand_ms: Option<f64>,
-    /// The lower end of its 95 % confidence interval, at least zero.
+    /// The lower end of the 95 % confidence interval of `demand_ms`, at least zero.
     pub demand_low_ms: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `demand_ms`.
     pub demand_high_ms: Option<f64>,
 }
 
@@ -138,7 +140,7 @@ impl Input<'_> {
         let length = windows.first().map_or(0.0, |all| history.seconds(all.start, all.end));
         let needed = WINDOWS_PER_UNKNOWN * unknowns;
         if windows.len() < needed {
-            return Err(Some(format!("the judged time has {} of {needed} windows of {length:.1} s", windows.len())));
+            return Err(Some(format!("the analysed time has {} of {needed} windows of {length:.1} s", windows.len())));
         }
         Ok((windows, length))
     }
@@ -199,7 +201,8 @@ impl Input<'_> {
         Ok(Fit { causes, found, counts, window_s, seconds })
     }
 
-    /// An error if the server does not serve requests in the order of their arrival, or may not, given these demands.
+    /// Returns an error if, by these demands, the server does not (or may not) serve requests in the order of their
+    /// arrival.
     fn check_order_of_service(&self, demands: &[f64]) -> Result<(), Option<String>> {
         let Self { responses, judged, labels, .. } = self;
         let sum = |counts: &[u64]| counts[(*judged).clone()].iter().sum::<u64>() as f64;
@@ -211,8 +214,7 @@ impl Input<'_> {
         let (shortest, longest) = waits.fold((f64::INFINITY, f64::NEG_INFINITY), ends);
         if longest - shortest > MAX_WAIT_DIFFERENCE * responses.mean_service_s {
             return Err(Some(format!(
-                "some labels wait {:.1} ms and others {:.1} ms, so requests are not served in order, and it is unknown when they use \
-                 the processors",
+                "some labels wait {:.1} ms and others {:.1} ms, so requests are not served in order of arrival, and the times when they use the processors are unknown",
                 1e3 * shortest.max(0.0),
                 1e3 * longest
             )));
@@ -221,8 +223,7 @@ impl Input<'_> {
         let (least, most) = demands.iter().copied().fold((f64::INFINITY, f64::NEG_INFINITY), ends);
         if sent - completed > MAX_UNFINISHED * sent && most < ALIKE * least {
             return Err(Some(format!(
-                "of {sent:.0} requests {:.0} had no response in the judged time (limit {:.0} %), and how much processor time they \
-                 used is unknown",
+                "of {sent:.0} requests {:.0} had no response in the analysed time (limit {:.0} %), and the processor time that they used is unknown",
                 sent - completed,
                 100.0 * MAX_UNFINISHED
             )));

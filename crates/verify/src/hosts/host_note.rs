@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum HostNote {
     /// No sample is within the run.
     NotObserved,
-    /// No window of the judged time was observed completely.
+    /// No window of the analysed time was observed completely.
     BarelyObserved,
     /// The service demand of a response could not be determined.
     NoUtilisationLaw {
@@ -54,7 +54,7 @@ pub enum HostNote {
     },
     /// Series that are not reported, because they were idle or because others of the same name were busier.
     SeriesNotShown {
-        /// Number of these series.
+        /// Number of series.
         series: u64,
     },
     /// A counter was reset.
@@ -72,27 +72,26 @@ impl HostNote {
                 "no sample is within the run: the machine was not observed then, or the clocks are wrong".to_owned()
             }
             Self::BarelyObserved => {
-                "the machine was not observed in the judged time, or too seldom for so short a run".to_owned()
+                "the machine was not observed in the analysed time, or it has too few samples for this short run".to_owned()
             }
             Self::NoUtilisationLaw { reason } => format!("the service demand is unknown: {reason}"),
             Self::NoDemands { reason } => format!("the service demands by label are unknown: {reason}"),
             Self::IdleUsageInDemands { utilisation } => format!(
-                "at a utilisation of {utilisation:.2} the usage without load cannot be separated: the service demands by label include it"
+                "at a utilisation of {utilisation:.2}, the processor time that is used without load cannot be separated: the service demands by label include it"
             ),
             Self::WholeMachineCounter => {
-                "processor time is that of /proc/stat, which counts everything on the machine; if the \
+                "the processor time is from /proc/stat, which counts all processes of the machine; if the \
                                           machine is shared, observe the control group or the processes of the server"
                     .to_owned()
             }
             Self::OtherLoad { busy_processors, server_processors } => format!(
-                "the server used {server_processors:.2} of {busy_processors:.2} busy processors; something else on this \
-                 machine used the others"
+                "the server used {server_processors:.2} of {busy_processors:.2} busy processors; other programs on this machine used the rest"
             ),
             Self::RunsGenerator => {
-                "the generator ran on this machine; its processor time is included in that of all processors".to_owned()
+                "the generator ran on this machine, so the processor time of the machine includes that of the generator".to_owned()
             }
             Self::ClockAssumed => {
-                "the clock offset was not measured: sample times are those of its wall clock, with unknown error"
+                "the clock offset was not measured: the times of samples are from the wall clock of the machine, whose error is unknown"
                     .to_owned()
             }
             Self::ScrapeFailed { failures, first_error } => {
@@ -100,13 +99,13 @@ impl HostNote {
                 format!("{scrapes} failed; the first error: {first_error}")
             }
             Self::TooManySeries { excluded_series } => {
-                format!("{excluded_series} more series were dropped; name those you need (series = [...])")
+                format!("{excluded_series} more series were dropped; name the series that you need (series = [...])")
             }
             Self::SeriesNotShown { series } => {
                 format!("{series} more series are not reported: they were idle, or others of the same name were busier")
             }
             Self::CounterReset { counter } => {
-                format!("{counter} was reset to zero during the run; the increase just before that is lost")
+                format!("{counter} was reset to zero during the run; the increase just before the reset is lost")
             }
         }
     }

@@ -19,7 +19,7 @@ const MIN_STOLEN: f64 = 0.001;
 const SECTOR: f64 = 512.0;
 
 offered_base::named! {
-    /// The resource or series that a measurement is of.
+    /// The measured resource or series.
     pub enum Resource {
         /// All processors: their utilisation.
         Processors = "processors",
@@ -33,7 +33,8 @@ offered_base::named! {
         GroupLimit = "group_limit",
         /// A process: its busy processors.
         Process = "process",
-        /// A process: its utilisation of the processors that it can use, as many as it has threads and is allowed.
+        /// A process: its utilisation of the processors that it can use. Their number is limited by its threads and by
+        /// its processor limit.
         ProcessLimit = "process_limit",
         /// Number of runnable processes, without the observer.
         Running = "running",
@@ -51,7 +52,7 @@ offered_base::named! {
         NetworkIn = "network_in",
         /// An interface: bytes sent per second.
         NetworkOut = "network_out",
-        /// The share of time in which some task was stalled for lack of the resource.
+        /// The share of time in which at least one task waited for the resource.
         Pressure = "pressure",
         /// The share of memory that is not available.
         Memory = "memory",
@@ -63,12 +64,12 @@ offered_base::named! {
 }
 
 impl Resource {
-    /// Whether it is a scraped series rather than a resource of the machine.
+    /// Whether this is a scraped series rather than a resource of the machine.
     pub fn is_series(self) -> bool {
         matches!(self, Self::SeriesRate | Self::SeriesLevel)
     }
 
-    /// Whether it is a utilisation: at 1 the resource is exhausted, and tasks wait.
+    /// Whether its values are utilisations: at 1, the resource is exhausted, and tasks wait.
     pub fn is_utilisation(self) -> bool {
         matches!(self, Self::Processors | Self::Core | Self::GroupLimit | Self::ProcessLimit | Self::Disk)
     }
@@ -80,16 +81,16 @@ impl Resource {
 pub struct Measure {
     /// The resource.
     pub resource: Resource,
-    /// Its instance, such as `sda`, `eth0`, `cpu3`; empty if there is only one.
+    /// The instance, such as `sda`, `eth0`, `cpu3`; empty if there is only one.
     pub instance: String,
-    /// The mean over the judged time; `None` if it is unknown. Utilisations are 0 to 1, rates per second.
+    /// The mean over the analysed time; `None` if it is unknown. Utilisations are 0 to 1, rates per second.
     pub mean: Option<f64>,
     /// The value by window; `None` if the window was not observed completely.
     pub over_time: Vec<Option<f64>>,
 }
 
 impl Measure {
-    /// Its name, for a sentence.
+    /// The name of the resource with its instance, as used in sentences.
     pub fn text(&self) -> String {
         let of = group(&self.instance);
         match self.resource {
@@ -258,7 +259,8 @@ impl MeasureBuilder<'_> {
         }
     }
 
-    /// Several measurements of each of these instances; of many the busiest, and none that was idle.
+    /// Several measurements of each of these instances. Idle instances are omitted; if there are many, only the busiest
+    /// are included.
     fn rate_of_each<'b>(
         &self,
         sources: &'b [String],

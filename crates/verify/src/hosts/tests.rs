@@ -169,17 +169,14 @@ fn saturated_resources_and_single_threads_are_named() {
         set(host, Resource::GroupLimit, 0.42);
         set(host, Resource::Core, 0.97);
     });
-    assert_eq!(lone, "saturated: one processor (cpu0) of db at 0.97; everything else at 0.42 or below");
+    assert_eq!(lone, "saturated: one processor (cpu0) of db at 0.97; all others at 0.42 or below");
     let all = said(&|host| {
         set(host, Resource::GroupLimit, 0.42);
         set(host, Resource::Processors, 0.96);
         set(host, Resource::Core, 0.99);
     });
-    assert_eq!(
-        all, "saturated: the processors of db at 0.96; everything else at 0.42 or below",
-        "the core adds nothing"
-    );
-    assert_eq!(ServerSide::of(Vec::new()).saturation, "nothing was observed in the judged time");
+    assert_eq!(all, "saturated: the processors of db at 0.96; all others at 0.42 or below", "the core adds nothing");
+    assert_eq!(ServerSide::of(Vec::new()).saturation, "nothing was observed in the analysed time");
 }
 
 #[test]
@@ -413,7 +410,7 @@ fn a_process_that_uses_all_of_its_processors_is_saturated() {
         let counted = count_responses(&recording(), history.edges()).unwrap();
         ServerSide::of(vec![Host::of(origin(), &history, &counted, &window(0.0, 20.0))]).saturation
     };
-    let saturated = "saturated: the processors that process 42 can use of db at 0.99; everything else at 0.25 or below";
+    let saturated = "saturated: the processors that process 42 can use of db at 0.99; all others at 0.25 or below";
     assert_eq!(of(1.0, 4.0), saturated);
     assert_eq!(of(8.0, 1.0), saturated);
     assert!(of(8.0, 4.0).starts_with("no observed resource was saturated"), "{}", of(8.0, 4.0));

@@ -11,7 +11,7 @@ use super::{CounterHistory, ResponseCounts};
 /// The minimum length of a window, because of ticks.
 const MIN_WINDOW_S: f64 = 1.0;
 /// The length of a window in mean service times, because a response may be served in the window before the one in which it completes. Windows
-/// are shorter if the judged time would have fewer than [`MIN_WINDOWS`]: the responses of an overloaded server wait rather than being served.
+/// are shorter if the analysed time would have fewer than [`MIN_WINDOWS`]: the responses of an overloaded server wait rather than being served.
 const WINDOW_SERVICE_TIMES: f64 = 10.0;
 /// Minimum number of windows for a regression.
 pub(super) const MIN_WINDOWS: usize = 10;
@@ -25,7 +25,7 @@ offered_base::named! {
         Groups = "cgroup",
         /// Processes of the server, in ticks.
         Processes = "processes",
-        /// The whole machine, in ticks, including everything else that runs there.
+        /// The whole machine, in ticks, including all other processes.
         Machine = "/proc/stat",
     }
 }
@@ -36,9 +36,9 @@ offered_base::named! {
 pub struct UtilisationLaw {
     /// The source of the processor time.
     pub counter: Counter,
-    /// Responses per second in the judged time, X.
+    /// Responses per second in the analysed time, X.
     pub completed_rate_per_s: f64,
-    /// The mean number of busy processors in that time, U.
+    /// The mean number of busy processors in the analysed time, U.
     pub busy_processors: f64,
     /// The processor time of a response if responses account for all of it, U / X.
     pub demand_ms: f64,
@@ -58,17 +58,17 @@ pub struct UtilisationLaw {
 pub struct DemandRegression {
     /// The slope: the processor time of a response, S.
     pub demand_ms: f64,
-    /// The lower end of its 95 % confidence interval.
+    /// The lower end of the 95 % confidence interval of `demand_ms`.
     pub demand_low_ms: f64,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `demand_ms`.
     pub demand_high_ms: f64,
     /// The intercept: busy processors without load.
     pub idle_processors: f64,
-    /// The lower end of its 95 % confidence interval.
+    /// The lower end of the 95 % confidence interval of `idle_processors`.
     pub idle_low_processors: f64,
-    /// The upper end.
+    /// The upper end of the 95 % confidence interval of `idle_processors`.
     pub idle_high_processors: f64,
-    /// The correlation of the two.
+    /// The correlation of responses per second and busy processors; `None` if one of them is constant.
     pub correlation: Option<f64>,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn of(
     let used = work(judged.start, judged.end);
     let used = used.ok_or_else(|| Some("the machine was not observed to the end".to_owned()))?;
     if all == 0.0 {
-        return Err(Some("no response completed in the judged time".to_owned()));
+        return Err(Some("no response completed in the analysed time".to_owned()));
     }
     let spans = windows(history, responses.mean_service_s, judged, MIN_WINDOWS);
     let window_s = spans.first().map_or(MIN_WINDOW_S, |span| history.seconds(span.start, span.end));
@@ -132,7 +132,7 @@ pub(super) fn of(
         .collect();
     let (line, no_line) = match linear_regression(&windows) {
         _ if windows.len() < MIN_WINDOWS => {
-            (None, Some(format!("the judged time has {} of {MIN_WINDOWS} windows of {window_s:.1} s", windows.len())))
+            (None, Some(format!("the analysed time has {} of {MIN_WINDOWS} windows of {window_s:.1} s", windows.len())))
         }
         Some(found) if found.slope_interval.high - found.slope <= MAX_RELATIVE_HALF_WIDTH * found.slope => {
             (Some(found), None)

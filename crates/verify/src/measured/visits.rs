@@ -7,7 +7,8 @@ use offered_events::{Event, Outcome};
 use offered_stats::steady_state::Estimate;
 use offered_workload::threshold::{Metric, Quantity, Statistic};
 
-use super::{BatchedTimesBuilder, FailureRate, Measurements, time_or_never};
+use super::batched_times::{BatchedTimesBuilder, time_or_never};
+use super::{FailureRate, Measurements};
 use crate::metrics::{metric_values, millionths};
 use crate::visits::{self, VisitRecord, VisitTracker};
 
@@ -26,7 +27,8 @@ impl Measurements<'_> {
     /// The value of a metric of visits or groups. Its label, if it has one, selects a flow, group or scenario.
     pub(super) fn estimate_of_visits(&self, metric: &Metric) -> io::Result<Option<Estimate>> {
         if let Some(name) = self.unknown_label(metric) {
-            return self.of_scenario(name, metric);
+            let scenario = self.of_scenario(name)?;
+            return scenario.map_or(Ok(None), |own| own.estimate(&Metric { label: None, ..metric.clone() }));
         }
         match metric.quantity {
             Quantity::Visit(statistic) | Quantity::Group(statistic) => {
@@ -77,7 +79,7 @@ impl Measurements<'_> {
         })
     }
 
-    /// The label of the metric, if it is not the name of a flow, or of a group.
+    /// The label of the metric; `None` if it is the name of a flow or a group.
     fn unknown_label<'m>(&self, metric: &'m Metric) -> Option<&'m str> {
         if metric.quantity.is_of_groups() {
             return metric.label.as_deref().filter(|name| self.groups.iter().all(|group| group.name != **name));
@@ -95,12 +97,20 @@ impl Measurements<'_> {
         time: impl Fn(&VisitRecord) -> Difference,
     ) -> io::Result<Option<Estimate>> {
         let mut times = BatchedTimesBuilder::default();
-        self.each_visit(metric, |part, visit| times.add(part, time_or_never(visit.outcome, Some(time(visit)))))?;
-        Ok(times.sorted().estimate(statistic))
+        let responses = self.each_visit(metric, |part, visit| {
+            times.add(part, time_or_never(visit.outcome, Some(time(visit))));
+        })?;
+        let mut requirements = self.requirements.clone();
+        if matches!(metric.quantity, Quantity::VisitDuration(_) | Quantity::GroupDuration(_)) {
+            // Think times make a visit longer than any size.
+            requirements.large_sizes = None;
+        }
+        Ok(times.sorted().with_requirements(requirements, responses).estimate(statistic))
     }
 
-    /// Passes the visits of the flow of `metric`, or its group, or all, that begin in the measured time to `see`, with the number of their part.
-    fn each_visit(&self, metric: &Metric, mut see: impl FnMut(usize, &VisitRecord)) -> io::Result<()> {
+    /// Passes the visits of the flow of `metric`, or its group, or all, that begin in the analysed time to `see`, with the number of their part.
+    /// Returns the number of successful requests of all visits in this time.
+    fn each_visit(&self, metric: &Metric, mut see: impl FnMut(usize, &VisitRecord)) -> io::Result<u64> {
         let flow = |visit: &VisitRecord| Some(&self.flows?.flow_at(visit.place)?.name);
         let is_of_groups = metric.quantity.is_of_groups();
         let visit = |visit: &VisitRecord| {
@@ -113,6 +123,11 @@ impl Measurements<'_> {
         };
         let groups = if is_of_groups { self.groups.to_vec() } else { Vec::new() };
         let tracker = VisitTracker::new(self.flows.cloned(), groups);
-        visits::each(self.recording, tracker, |_| (), visit)
+        let mut responses = 0;
+        let request = |event: &Event| {
+            responses += u64::from(event.outcome == Outcome::Ok && self.part(event.intended).is_some());
+        };
+        visits::each(self.recording, tracker, request, visit)?;
+        Ok(responses)
     }
 }

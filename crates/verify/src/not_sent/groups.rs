@@ -19,14 +19,15 @@ struct Group {
     requests: u64,
     first: Instant,
     last: Instant,
-    /// Number of requests that the worker sent in between.
+    /// Number of requests that the worker sent between the first and the last of these.
     sent_between: u64,
     /// The scheduled time and the lateness of the last request that it sent before.
     before: Option<(Instant, Difference)>,
 }
 
 impl Group {
-    /// Whether the worker stood still. It shows only once the run is over: otherwise the requests would have been sent late.
+    /// Whether the worker stood still. This is known only after the run, because until then the requests could still be
+    /// sent late.
     fn stood_still(&self, reason: NotSentReason) -> bool {
         let period = self.first.until(self.last).0 as f64;
         let (unsent, sent) = (self.requests as f64, self.sent_between as f64);

@@ -49,7 +49,7 @@ fn several_runs_are_judged_separately() {
         assert!(verdict.runs.iter().all(|run| run.validity == Validity::Valid));
         assert_eq!(verdict.validity, Validity::Valid);
         let evidence =
-            if second > first { "longer than the timeouts of tools" } else { "the clock jumps back 1 times" };
+            if second > first { "longer than tools wait for a response" } else { "the clock jumps back 1 times" };
         assert!(verdict.warnings.iter().any(|warning| warning.message.contains(evidence)), "{:?}", verdict.warnings);
     }
 }

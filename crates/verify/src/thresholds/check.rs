@@ -12,7 +12,7 @@ use crate::verdict::{CheckResult, Validity, Verdict};
 
 impl ThresholdResult {
     /// Checks `thresholds` against `measured`. If the run is invalid, no threshold is checked. If the generator error
-    /// exceeds its tolerance, only those thresholds are checked whose results it cannot change.
+    /// exceeds its tolerance, a threshold is checked only if this error cannot change its result.
     ///
     /// # Errors
     /// The recording cannot be read.
@@ -65,6 +65,7 @@ mod tests {
     use crate::{Criteria, verify};
     use offered_base::{Instant, Nanos};
     use offered_events::{Event, Outcome, Recording};
+    use offered_stats::requirements::{IntervalRequirements, MeanRequirement};
 
     /// One request every 10 ms for 10 s. Request i completes after 37 i % 100 ms; every 50th fails; every other one has
     /// the label `even`.
@@ -96,6 +97,26 @@ mod tests {
         )
         .unwrap()
         .remove(0)
+    }
+
+    #[test]
+    fn the_sizes_of_a_simulation_decide_whether_the_mean_has_an_interval() {
+        let recording = recording();
+        let verdict = verify(&recording, &Criteria::default()).unwrap();
+        let half_width = |metric: &str, mean| {
+            let requirements = IntervalRequirements { mean, ..IntervalRequirements::default() };
+            let judged = Instant::ZERO..Instant::from_secs(10);
+            let measured = Measurements::new(&recording, &verdict.gaps, &verdict.window, judged);
+            let measured = measured.with_requirements(requirements);
+            measured.estimate(&metric.parse().unwrap()).unwrap().unwrap().half_width()
+        };
+        // The 500 requests of a name wait in one queue with the others.
+        for metric in ["mean", "mean{odd}"] {
+            assert!(half_width(metric, MeanRequirement::Responses(900)) < 1.0, "{metric}");
+            for mean in [MeanRequirement::Responses(2000), MeanRequirement::NoNumber, MeanRequirement::InfiniteMean] {
+                assert_eq!(half_width(metric, mean), f64::INFINITY, "{metric}");
+            }
+        }
     }
 
     #[test]
@@ -188,7 +209,7 @@ mod tests {
         // Every 50th fails: the 90th of 1000 is another one than that of 980.
         let p90 = of("p90 < 1s");
         assert_eq!((p90.value, p90.ok_value), (Some(0.091), Some(0.09)));
-        assert_eq!(p90.value_and_range(), "91.0 ms with failures as infinite, 90.0 ms of ok requests");
+        assert_eq!(p90.value_and_range(), "91.0 ms if failures count as infinite, 90.0 ms of ok requests");
         assert_eq!(of("p98.1 < 1s").value_and_ok(), "infinite: too many requests failed; 98.0 ms of ok requests");
         let json = serde_json::to_value(&p90).unwrap();
         assert_eq!(json["value_ok_ms"].as_f64().map(f64::round), Some(90.0));
@@ -235,7 +256,7 @@ mod tests {
         for whole in &checked[..3] {
             assert_eq!(whole.result, CheckResult::NotChecked, "{}", whole.threshold);
             let text = whole.value_and_range();
-            assert!(text.ends_with(" (needs all workers: offered verify DIR)"), "{text}");
+            assert!(text.ends_with(" (needs all workers; use: offered verify DIR)"), "{text}");
             assert!(whole.passed_here());
             let json = serde_json::to_value(whole).unwrap();
             assert_eq!(json["not_checked_reason"], "needs_all_workers");

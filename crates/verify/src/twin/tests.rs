@@ -1,3 +1,5 @@
+use offered_stats::queue::{QueueCorrelation, ServiceOrder};
+
 use super::*;
 
 /// The window from second 1 to second 9.
@@ -81,6 +83,52 @@ fn the_ratio_is_more_precise_than_the_means() {
     assert!(total.correlation.unwrap() > 0.999);
     assert_eq!((found.over_time.len(), found.over_time[0].start_s, found.unpaired.all()), (32, 1.0, 0));
     assert!(found.sentences()[0].starts_with("The run is 9."), "{:?}", found.sentences());
+}
+
+#[test]
+fn a_calm_run_moves_the_end_that_is_farther_from_one() {
+    let slower = |percent: u64| {
+        let run: Vec<Event> =
+            (0..400).map(|i| launch(i, 0, 1000 + 10 * i, (500 + i * 7 % 90) * percent / 100)).collect();
+        let model = run.iter().map(|event| modelled(event, Some(500 + event.session * 11 % 90))).collect();
+        let short = twin(run, model);
+        let known = |queue| IntervalRequirements { queue, ..IntervalRequirements::default() };
+        let long = short.clone().with_requirements(&known(None));
+        assert_eq!(short, long);
+        // 400 pairs are one correlation length: the variance is 61 times as large.
+        let ends = |twin: &Twin| {
+            let total = twin.total().unwrap();
+            [total.ratio_low, total.ratio, total.ratio_high].map(Option::unwrap)
+        };
+        (
+            ends(&short),
+            ends(&short.clone().with_requirements(&known(QueueCorrelation::new(0.9, 1.0, ServiceOrder::Arrivals)))),
+        )
+    };
+    let ([low, ratio, high], [new_low, _, new_high]) = slower(120);
+    assert!(low == new_low && ((new_high - ratio) / (high - ratio) - 61f64.sqrt()).abs() < 1e-6, "{high} {new_high}");
+    let ([low, ratio, high], [new_low, _, new_high]) = slower(80);
+    assert!(high == new_high && ((ratio - new_low) / (ratio - low) - 61f64.sqrt()).abs() < 1e-6, "{low} {new_low}");
+}
+
+#[test]
+fn heavy_tails_of_the_model_leave_the_mean_without_an_interval() {
+    let run: Vec<Event> = (0..400).map(|i| launch(i, 0, 1000 + 10 * i, 500 + i * 7 % 90)).collect();
+    let model = run.iter().map(|event| modelled(event, Some(500 + event.session * 11 % 90))).collect();
+    let found = twin(run, model);
+    assert!(found.sentences()[1].starts_with("The mean response time is known to"), "{:?}", found.sentences());
+    let with = |mean| {
+        let requirements = IntervalRequirements { mean, ..IntervalRequirements::default() };
+        let found = found.clone().with_requirements(&requirements);
+        let total = found.total().unwrap().clone();
+        assert!(total.ratio.is_some() && total.response_high_ms.is_none(), "{total:?}");
+        (total.ratio_low.is_some() && total.ratio_high.is_some(), found.sentences())
+    };
+    // Large sizes are in both, and cancel in the ratio.
+    let (has_interval, words) = with(MeanRequirement::NoNumber);
+    assert!(has_interval && words.len() == 2 && words[1].ends_with("have a pair."), "{words:?}");
+    let (has_interval, words) = with(MeanRequirement::InfiniteMean);
+    assert!(!has_interval && words[0].contains("is infinite"), "{words:?}");
 }
 
 #[test]

@@ -18,7 +18,7 @@ offered_base::named! {
 }
 
 impl Validity {
-    /// The validity as people read it: `valid, with warnings`.
+    /// The validity as text: `valid, with warnings`.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -46,13 +46,13 @@ offered_base::named! {
         Passed = "passed",
         /// The check failed.
         Failed = "failed",
-        /// The check was not made, or it could not decide.
+        /// The check was not made, or its result is unclear.
         NotChecked = "not_checked",
     }
 }
 
 impl CheckResult {
-    /// The result as people read it: `not checked`.
+    /// The result as text: `not checked`.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -75,7 +75,10 @@ offered_base::named! {
 }
 
 impl StabilityState {
-    /// The state as people read it: `not checked`.
+    /// With fewer requests stability is not checked.
+    pub const FEWEST_REQUESTS: u64 = 100;
+
+    /// The state as text: `not checked`.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Stable => "stable",
@@ -98,6 +101,8 @@ pub enum NotCheckedReason {
     TooManyFailures,
     /// The number in flight grew, but not significantly.
     RunTooShort,
+    /// The sent rate was far below the target rate, so the run gives no information about the target rate.
+    TargetNotSent,
 }
 
 offered_base::named! {
@@ -114,6 +119,8 @@ offered_base::named! {
         KolmogorovSmirnov = "kolmogorov_smirnov",
         /// The counts in windows of three mean gaps are Poisson distributed.
         PoissonCounts = "poisson_counts",
+        /// The dispersion of counts at the lowest frequencies is 1.
+        LowFrequencies = "low_frequencies",
         /// The gaps are not autocorrelated (Ljung-Box test).
         LjungBox = "ljung_box",
         /// Consecutive gaps are not correlated (Spearman's rank correlation).
@@ -183,7 +190,9 @@ impl Check {
                 "the CoV of the gaps"
             }
             Self::GammaFit | Self::AndersonDarling | Self::KolmogorovSmirnov => "the distribution of the gaps",
-            Self::PoissonCounts | Self::Dispersion | Self::ClosedDispersion => "the number of requests over time",
+            Self::PoissonCounts | Self::LowFrequencies | Self::Dispersion | Self::ClosedDispersion => {
+                "the number of requests over time"
+            }
             Self::LjungBox | Self::Spearman | Self::RepeatedPattern => "the order of the gaps",
             Self::Trend => "the trend of the rate",
             Self::ConstantGaps => "the regularity of the gaps",
@@ -223,7 +232,7 @@ impl Pattern {
     /// The smallest number of gaps for which a pattern is named. With fewer, a CoV of 0.75 can be chance.
     pub(crate) const FEWEST_GAPS: usize = 50;
 
-    /// The pattern as people read it: `under-dispersed`.
+    /// The pattern as text: `under-dispersed`.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Poisson => "Poisson",

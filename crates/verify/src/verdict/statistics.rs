@@ -1,4 +1,4 @@
-//! Statistics that several parts of a verdict have.
+//! Statistics that are used in several parts of a verdict.
 
 use offered_stats::{Interval, Summary};
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,9 @@ pub struct TimeStats {
     pub label: String,
     /// Number of values. There is one gap fewer than there are requests.
     pub n: u64,
-    /// Values per second. For gaps: one over the mean. Otherwise: `n` over the time from the first request to the end of the last one's
-    /// response (`tps` of the web-generator-toolkit). `None` if that time is zero.
+    /// Values per second. For gaps: the inverse of the mean. Otherwise: `n` divided by the time from the first request
+    /// to the end of the response to the last request (`tps` of the web-generator-toolkit). `None` if that time is
+    /// zero.
     pub rate_per_s: Option<f64>,
     /// The median.
     pub p50_ms: f64,
@@ -42,7 +43,7 @@ pub struct TimeStats {
     /// The lower end of the 95 % confidence interval of `cov`, exact for exponential gaps; gaps only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cov_low: Option<f64>,
-    /// The upper end of the interval; gaps only.
+    /// The upper end of the 95 % confidence interval of `cov`; gaps only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cov_high: Option<f64>,
     /// The 90th percentile.
@@ -100,40 +101,40 @@ pub struct SizeStats {
     pub n: u64,
     /// Responses per second, as in [`TimeStats::rate_per_s`].
     pub rate_per_s: Option<f64>,
-    /// The median.
+    /// The median size.
     pub p50_bytes: f64,
-    /// The mean.
+    /// The mean size.
     pub mean_bytes: f64,
-    /// The sample standard deviation.
+    /// The sample standard deviation of the sizes.
     pub sdev_bytes: f64,
     /// The coefficient of variation: standard deviation over mean.
     pub cov: f64,
-    /// The 90th percentile.
+    /// The 90th percentile of the sizes.
     pub p90_bytes: f64,
-    /// The 95th percentile.
+    /// The 95th percentile of the sizes.
     pub p95_bytes: f64,
-    /// The 99th percentile.
+    /// The 99th percentile of the sizes.
     pub p99_bytes: f64,
-    /// The minimum.
+    /// The minimum size.
     pub min_bytes: f64,
-    /// The maximum.
+    /// The maximum size.
     pub max_bytes: f64,
 }
 
-/// Reading lateness: how long the operating system held the first byte of a response before the generator read it. Measured for a random
-/// part of the responses, those whose reads the kernel timestamped.
+/// Reading lateness: how long the operating system held the first byte of a response before the generator read it.
+/// Measured for a random part of the responses, whose reads have timestamps of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadingLateness {
     /// Number of measured responses.
     pub n: u64,
-    /// The median.
+    /// The median reading lateness.
     pub p50_us: f64,
-    /// The 90th percentile.
+    /// The 90th percentile of the reading lateness.
     pub p90_us: f64,
-    /// The 99th percentile.
+    /// The 99th percentile of the reading lateness.
     pub p99_us: f64,
-    /// The maximum.
+    /// The maximum reading lateness.
     pub max_us: f64,
 }
 

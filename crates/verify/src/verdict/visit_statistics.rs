@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RequestStats;
 
-/// The visits of a run that began in the measured time.
+/// The visits of a run that began in the analysed time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisitStats {
@@ -12,25 +12,25 @@ pub struct VisitStats {
     pub flows: Vec<VisitTimes>,
     /// Requests by step, in the order of the workload. A request that several steps make has a row for each. Empty without flows.
     pub steps: Vec<StepStats>,
-    /// Counts and times of groups that began in the measured time, in the order of the workload.
+    /// Counts and times of groups that began in the analysed time, in the order of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<VisitTimes>,
 }
 
-/// Counts and times of visits or groups. Times are those of successful ones; `None` without one.
+/// Counts and times of visits or groups. Times are those of successful visits or groups; `None` if there are none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VisitTimes {
     /// The name of the flow or group, or `Total`.
     pub label: String,
-    /// Number of successful ones: all of their requests succeeded.
+    /// Number of successful visits or groups: all of their requests succeeded.
     pub ok: u64,
-    /// Number of failed ones: a request failed.
+    /// Number of failed visits or groups: at least one request failed.
     pub failed: u64,
-    /// Number of those that were cut off before a request failed: by the end of the run, by a user who breaks off a visit, or a group by the end of
-    /// its visit.
+    /// Number of visits or groups that were cut off before a request failed: by the end of the run, by a user who ends
+    /// a visit early, or (a group) by the end of its visit.
     pub cut: u64,
-    /// Mean number of requests of the successful ones.
+    /// Mean number of requests of the successful visits or groups.
     pub mean_requests: Option<f64>,
     /// Response time: the sum of the response times of its requests, without think time.
     pub response: Option<TimeSummary>,

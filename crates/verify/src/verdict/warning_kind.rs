@@ -5,11 +5,10 @@
 use offered_base::time::span;
 use offered_base::{count, short};
 use offered_events::Note;
-use offered_events::note::SimulationWarning;
 use offered_events::recording::End;
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Pattern, Stalls, Warning};
+use super::{Check, Pattern, Stalls, Warning, fixes};
 use crate::attempts::SustainedByRetries;
 use crate::not_sent::{self, NotSent};
 use crate::token_metrics::StreamWarning;
@@ -34,36 +33,43 @@ pub enum WarningKind {
     },
     /// The run was stopped before its end.
     StoppedEarly {
-        /// Why the run stopped itself; `None` if someone stopped it.
+        /// The reason why the run stopped itself; `None` if it was stopped from outside.
         reason: Option<String>,
-        /// What ended the run: a threshold or a failed request, for example; `None` if someone stopped it.
+        /// The event that ended the run, such as a failed threshold or request; `None` if the run was stopped from
+        /// outside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         end: Option<End>,
+        /// The scheduled time of the last request, from the start of the run; `None` if there is none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at_s: Option<f64>,
+        /// The test duration of the workload; `None` if it is unknown or if a number of requests ends the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        duration_s: Option<f64>,
     },
-    /// The target rate is more than half of the rate that calibration found this machine to sustain.
+    /// The target rate is more than half of the maximum rate that calibration measured on this machine.
     NearGeneratorLimit {
         /// The target rate, in requests per second.
         target_rate_per_s: f64,
-        /// The highest rate that calibration found, in requests per second.
+        /// The maximum rate that calibration measured, in requests per second.
         sustained_rate_per_s: f64,
         /// Number of sending threads.
         threads: usize,
     },
     /// Real-time priority was requested and not granted.
     PriorityRefused {
-        /// The error of the operating system, with what was refused.
+        /// The error of the operating system, with the refused setting.
         reason: String,
     },
     /// A note by the reader of the file.
     ReaderNote {
-        /// What the reader noticed, with its numbers.
+        /// The kind of the note, with its numbers.
         note: Note,
     },
     /// Some rows could not be read.
     UnreadableRows {
         /// Number of unreadable rows.
         rows: u64,
-        /// The error of the first of them.
+        /// The error of the first unreadable row.
         first_error: Option<String>,
     },
     /// A policy of an alternating run was not in effect in some of its blocks.
@@ -88,7 +94,7 @@ pub enum WarningKind {
         /// The tolerance of the CoV.
         half_width: f64,
     },
-    /// Enough requests for a pattern, but too few to know the CoV to its tolerance.
+    /// There are enough requests for a pattern, but too few to know the CoV as precisely as its tolerance.
     FewGaps {
         /// Number of gaps.
         gaps: usize,
@@ -96,8 +102,11 @@ pub enum WarningKind {
         needed_gaps: f64,
         /// The tolerance of the CoV.
         half_width: f64,
+        /// Whether the gaps are those between the first requests of sessions.
+        #[serde(default)]
+        of_sessions: bool,
     },
-    /// The timestamps are too coarse to see what happens within a tick.
+    /// The timestamps are too coarse to show the order within a tick.
     CoarseTimestamps {
         /// The resolution of the timestamps.
         tick_ms: f64,
@@ -112,10 +121,10 @@ pub enum WarningKind {
         pattern: Pattern,
         /// Whether bunches come at regular times, as from workers that send at the same ticks.
         regular: bool,
-        /// How they differ from a Poisson process, with the figure and its limit.
+        /// The difference of the requests from a Poisson process, with the figure and its limit.
         reason: String,
     },
-    /// Users spend much of their time waiting for responses rather than thinking.
+    /// Users wait for responses during much of their time.
     UsersMostlyWaiting {
         /// The share of its time that a user waits for responses, R / (R + Z): 0 to 1.
         rort: f64,
@@ -126,6 +135,9 @@ pub enum WarningKind {
         littles_law: f64,
         /// The number of sessions that sent a request, or of specified users.
         observed: u64,
+        /// The longest think time of the workload; `None` if it is unknown or has no bound.
+        #[serde(default)]
+        longest_think_s: Option<f64>,
     },
     /// The run is too short to show under-dispersion by returning users.
     RunTooShortForUsers {
@@ -138,7 +150,7 @@ pub enum WarningKind {
     },
     /// The generator stood still while requests were due.
     GeneratorStalled(Stalls),
-    /// Requests were late, and not because of stalls.
+    /// Requests were late for another reason than stalls.
     LateRequests {
         /// The 99th percentile of lateness.
         p99_us: f64,
@@ -170,7 +182,7 @@ pub enum WarningKind {
         unsent: u64,
         /// Number of scheduled requests.
         requests: u64,
-        /// Why, by worker: the largest group first.
+        /// The reasons why requests were not sent, by worker, the largest group first.
         #[serde(default)]
         causes: Vec<NotSent>,
     },
@@ -178,41 +190,47 @@ pub enum WarningKind {
     RandomRateDiffers {
         /// The target rate: requests (in a partly-open system: sessions) per second, averaged over a long time.
         target_rate_per_s: f64,
-        /// The rate of the schedule of this seed in the judged time.
+        /// The rate of the schedule of this seed in the analysed time.
         scheduled_rate_per_s: f64,
     },
-    /// The schedule of this seed fails a check against theory by itself; the requests were sent as it says.
+    /// The schedule of this seed itself fails a check against theory; the requests were sent as scheduled.
     UnusualSchedule {
         /// The checks that it fails.
         checks: Vec<Check>,
     },
     /// The scheduled times are not those of the run's workload file.
     OtherSchedule,
-    /// The system stays overloaded at a rate that it carried before, with many retries.
+    /// The system stays overloaded, with many retries, at a rate that it could complete before.
     SustainedByRetries(SustainedByRetries),
+    /// Many requests were lost with their connections, and were sent again.
+    RequestsSentAgain {
+        /// Number of times that a request was sent again.
+        resends: u64,
+        /// Number of requests on the wire, without the lost ones.
+        requests: u64,
+    },
     /// The streams of the responses.
     Streams(StreamWarning),
     /// The file contains several runs.
     SeveralRuns {
         /// Number of runs in the file.
         runs: usize,
-        /// Where one run ends and the next begins, and what shows it.
+        /// The times at which one run ends and the next begins, and the evidence.
         evidence: String,
     },
     /// The run in the file paused.
     RunPaused {
-        /// Where the run paused, and what shows it.
+        /// The time of the pause, and the evidence.
         evidence: String,
     },
 }
 
 impl WarningKind {
-    /// What may be wrong with the results, in one sentence with the numbers of the warning.
+    /// The possible problem of the results, in one sentence with the numbers of the warning.
     pub fn message(&self) -> String {
         match self {
             Self::GeneratorSaturated { thread, busy, worker } => saturated_text(*thread, *busy, worker.as_deref()),
-            Self::StoppedEarly { reason: Some(reason), .. } => format!("the run stopped itself: {reason}"),
-            Self::StoppedEarly { reason: None, .. } => "the run was stopped before its end".to_owned(),
+            Self::StoppedEarly { reason, at_s, duration_s, .. } => stopped_text(reason.as_deref(), *at_s, *duration_s),
             Self::NearGeneratorLimit { target_rate_per_s, sustained_rate_per_s, threads } => {
                 near_limit_text(*target_rate_per_s, *sustained_rate_per_s, *threads)
             }
@@ -221,25 +239,21 @@ impl WarningKind {
             }
             Self::ReaderNote { note } => note.to_string(),
             Self::UnreadableRows { rows, first_error } => {
-                let first = first_error.as_ref().map_or_else(String::new, |first| format!("; the first: {first}"));
+                let first = first_error.as_ref().map_or_else(String::new, |first| format!("; first error: {first}"));
                 format!("{rows} rows could not be read{first}")
             }
             Self::PolicyNotApplied { policy, reason, blocks, total_blocks } => format!(
-                "{blocks} of {total_blocks} blocks are excluded because their policy was not in effect; the first, of policy \
-                 `{policy}`: {reason}"
+                "{blocks} of {total_blocks} blocks are excluded because their policy was not in effect; first reason (policy \
+                 `{policy}`): {reason}"
             ),
             Self::CertificateNotVerified => {
                 "the certificate of the target was not verified (insecure): the responses may come from another server"
                     .to_owned()
             }
             Self::TooFewRequests { reason, .. } | Self::NotPoisson { reason, .. } => reason.clone(),
-            Self::FewGaps { gaps, .. } => format!(
-                "{} gaps determine the CoV only to ±{:.2}: smaller deviations are not detected",
-                count(*gaps as u64),
-                1.96 / (*gaps as f64).sqrt()
-            ),
+            Self::FewGaps { gaps, half_width, of_sessions, .. } => few_gaps_text(*gaps, *half_width, *of_sessions),
             Self::CoarseTimestamps { tick_ms, mean_gap_ms } => format!(
-                "the timestamps have a resolution of {} and the mean gap is {}: bunching within a tick is not detected",
+                "the timestamps have a resolution of {} and the mean gap is {}: bunches of requests with equal timestamps cannot be detected",
                 span(tick_ms * 1e6),
                 span(mean_gap_ms * 1e6)
             ),
@@ -248,13 +262,10 @@ impl WarningKind {
                     .to_owned()
             }
             Self::UsersMostlyWaiting { rort } => format!(
-                "users spend {:.0} % of their time waiting for responses (RoRT {rort:.2}): their requests follow the server, \
-                 and users queue behind slow responses",
+                "users spend {:.0} % of their time waiting for responses: a slow server makes them send less, unlike independent users",
                 100.0 * rort
             ),
-            Self::UserCountMismatch { littles_law, observed } => {
-                format!("Little's law, lambda (R + Z), gives {littles_law:.1} users, but {observed} were observed")
-            }
+            Self::UserCountMismatch { littles_law, observed, .. } => user_count_text(*littles_law, *observed),
             Self::RunTooShortForUsers { rtt_ms, window_ms, .. } => short_run_text(*rtt_ms, *window_ms),
             Self::GeneratorStalled(stalls) => stalls_text(stalls),
             Self::LateRequests { p99_us } => format!("1 % of the requests were more than {} late", span(p99_us * 1e3)),
@@ -264,16 +275,10 @@ impl WarningKind {
             Self::EarlyRequests { requests, max_us } => {
                 format!("{requests} requests were sent before their scheduled times, by up to {}", span(max_us * 1e3))
             }
-            Self::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, cov_uncertainty } => {
-                order_text(*clock_uncertainty_ms, *mean_gap_ms, *cov_uncertainty)
+            Self::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, .. } => {
+                order_text(*clock_uncertainty_ms, *mean_gap_ms)
             }
-            Self::UnsentRequests { unsent, requests, causes } => {
-                let (unsent, requests) = (count(*unsent), count(*requests));
-                match not_sent::text(causes) {
-                    Some(text) => format!("{text} ({unsent} of {requests})"),
-                    None => format!("{unsent} of {requests} requests were not sent"),
-                }
-            }
+            Self::UnsentRequests { unsent, requests, causes } => not_sent::text(causes, *unsent, *requests),
             Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => {
                 random_rate_text(*target_rate_per_s, *scheduled_rate_per_s)
             }
@@ -281,87 +286,90 @@ impl WarningKind {
                 "in the schedule of this seed {} differs from theory; the requests were sent as scheduled",
                 subjects(checks)
             ),
-            Self::OtherSchedule => "the requests were not scheduled by this workload".to_owned(),
+            Self::OtherSchedule => "this workload file is not the workload of the run".to_owned(),
             Self::SustainedByRetries(found) => found.message(),
+            Self::RequestsSentAgain { resends, requests } => format!(
+                "requests were sent again {} times ({} requests on the wire), because the server had closed their reused connections (HTTP/1.1) \
+                 or had not processed them (HTTP/2): their response times contain the lost time",
+                count(*resends),
+                count(*requests)
+            ),
             Self::Streams(warning) => warning.message(),
             Self::SeveralRuns { runs, evidence } => format!("the file contains {runs} runs: {evidence}"),
             Self::RunPaused { evidence } => format!("the run paused: {evidence}"),
         }
     }
 
-    /// What to do about it, in the imperative.
+    /// The fix, in the imperative.
     pub fn fix(&self) -> String {
         match self {
-            Self::GeneratorSaturated { .. } => "use more threads or more machines, or lower the rate",
-            Self::StoppedEarly { .. } => "only the requests sent so far are judged; let the run finish",
-            Self::NearGeneratorLimit { .. } => "check the lateness; if it is high, use more threads or more machines",
-            Self::PriorityRefused { .. } => {
-                "permit it (CAP_SYS_NICE, or the limit `rtprio` of the user), or set generator.priority to \"auto\""
+            Self::GeneratorSaturated { .. } => "lower the rate, or use more threads or more machines",
+            Self::StoppedEarly { end, .. } => fixes::for_stop(*end),
+            Self::NearGeneratorLimit { .. } => {
+                "no action needed for a valid run; at a higher rate use more threads or more machines"
             }
-            Self::ReaderNote { note } => fix_for_note(note),
-            Self::UnreadableRows { .. } => "correct these rows: each missing request makes a gap longer than it was",
+            Self::PriorityRefused { .. } => {
+                "no action needed for a valid run; otherwise permit the priority (CAP_SYS_NICE, or the limit `rtprio` of the user)"
+            }
+            Self::ReaderNote { note } => fixes::for_note(note),
+            Self::UnreadableRows { .. } => "correct these rows: each missing request makes a gap between requests too long",
             Self::PolicyNotApplied { .. } => {
                 "run the command by hand to test it, or give it more time (policies.settle); the other blocks are compared"
             }
-            Self::SustainedByRetries(SustainedByRetries { capacity_per_s: Some(_), .. }) => {
-                "limit the retries of clients (retry.budget), shed load at the server, or let clients pause"
-            }
-            Self::SustainedByRetries(_) => {
-                "run the same load with retry = false: if it is carried, retries are the cause; then limit them (retry.budget)"
+            Self::SustainedByRetries(found) => fixes::for_retries(found),
+            Self::RequestsSentAgain { .. } => {
+                "raise the limits of the server (keep-alive time-out, requests per connection, concurrent streams), or open a connection for each \
+                 request (target.reuse = \"fresh\")"
             }
             Self::CertificateNotVerified => {
-                "set the root certificate of the target (target.tls.roots) and run without insecure"
+                "no action needed if you know the server; otherwise set its root certificate (target.tls.roots), and remove insecure"
             }
             Self::TooFewRequests { needed_gaps, half_width, .. } => {
-                return format!(
-                    "send at least {} requests, at as many distinct times; {} determine the CoV to ±{half_width:.2}",
-                    Pattern::FEWEST_GAPS + 1,
-                    count(*needed_gaps as u64)
-                );
+                return fixes::for_few_requests(*needed_gaps, *half_width);
             }
-            Self::FewGaps { needed_gaps, half_width, .. } => {
-                let needed = count(*needed_gaps as u64);
-                return format!("run until {needed} requests are sent to determine it to ±{half_width:.2}");
+            Self::FewGaps { needed_gaps, of_sessions, .. } => {
+                let what = if *of_sessions { "visits have started" } else { "requests are sent" };
+                let needed = count(*needed_gaps as u64 + 1);
+                return format!("no action needed if you use only response times; to check the arrivals, run until {needed} {what}");
             }
-            Self::CoarseTimestamps { .. } => "configure the tool to write timestamps with a finer resolution",
-            Self::ThreadsUnknown => "configure the tool to write the thread (JMeter: threadName)",
-            Self::NotPoisson { pattern, regular, .. } => fix_for_pattern(*pattern, *regular),
+            Self::CoarseTimestamps { .. } => fixes::FOR_COARSE_TIMESTAMPS,
+            Self::ThreadsUnknown => "configure the tool to write the thread name of each request (JMeter: threadName)",
+            Self::NotPoisson { pattern, regular, .. } => fixes::for_pattern(*pattern, *regular),
             Self::UsersMostlyWaiting { .. } => {
-                "use more users with longer think times and the same N/Z: RoRT falls and requests become independent (Principle A)"
+                "use more users with longer think times, so that users / (response time + think time) stays the same: the rate remains, and users wait for less of their time"
             }
-            Self::UserCountMismatch { .. } => {
-                "exclude ramp-up and ramp-down; if the difference remains, some users are idle part of the time"
+            Self::UserCountMismatch { littles_law, observed, longest_think_s } if *littles_law < *observed as f64 => {
+                let longest = match longest_think_s {
+                    Some(longest) => format!("the longest think time, {},", span(longest * 1e9)),
+                    None => "the think times,".to_owned(),
+                };
+                return format!("run longer than {longest} and exclude the time in which users start and end");
             }
-            Self::RunTooShortForUsers { needed_ms, .. } => return format!("run for at least {}", span(needed_ms * 1e6)),
-            Self::GeneratorStalled(stalls) if stalls.threads_idle => {
-                "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
-                 again, or accept a larger generator error (generator.tolerance); the load is not the cause"
+            Self::UserCountMismatch { .. } => "exclude the time in which users start and end",
+            Self::RunTooShortForUsers { needed_ms, .. } => {
+                let needed = span(needed_ms * 1e6);
+                return format!("no action needed if you use only response times; to check the arrivals, run for at least {needed}");
             }
-            Self::GeneratorStalled(_) => {
-                "reserve cores for the generator, and see what its threads do (checks and extraction of large bodies delay other requests, \
-                 more threads help), or accept a larger generator error (generator.tolerance)"
-            }
+            Self::GeneratorStalled(stalls) => fixes::for_stalls(stalls),
             Self::LateRequests { .. } => {
-                "lower the rate, add threads, divide the load between machines, reserve cores for the generator, or accept a larger generator \
-                 error (generator.tolerance)"
+                "lower the rate, add threads, divide the load between machines, or reserve cores for the generator"
             }
             Self::LateReading { .. } => {
-                "add threads or divide the load between machines, so that a thread reads each response when it arrives, or accept a larger \
-                 generator error (generator.tolerance)"
+                "add threads or divide the load between machines, so that a thread reads each response when it arrives"
             }
             Self::EarlyRequests { .. } => {
                 "check the program that wrote the timestamps: one is wrong, or their clocks differ, so response times are wrong"
             }
             Self::OrderUncertain { .. } => {
-                "use the gaps of each worker; for the gaps of the whole run, place workers closer to worker 1 on the network, or use \
-                 fewer of them"
+                "no action needed if you use only response times; to check the gaps, use those within each worker, or place the workers closer together on \
+                 the network"
             }
-            Self::UnsentRequests { causes, .. } => fix_for_not_sent(causes),
+            Self::UnsentRequests { causes, .. } => fixes::for_not_sent(causes),
             Self::RandomRateDiffers { .. } => {
-                "compare with the rate of the schedule; to approach the mean, run longer or with several seeds"
+                "no action needed; to come closer to the long-term mean, run longer or with several seeds"
             }
             Self::UnusualSchedule { .. } => {
-                "nothing: the run is as specified; a longer run or another seed comes closer to theory"
+                "no action needed: the run is as specified; a longer run or another seed comes closer to theory"
             }
             Self::OtherSchedule => "restore the workload file that the run had, or run again with this one",
             Self::Streams(warning) => warning.fix(),
@@ -408,92 +416,80 @@ fn random_rate_text(target_rate_per_s: f64, scheduled_rate_per_s: f64) -> String
     )
 }
 
+/// The CoV is not known to its tolerance.
+fn few_gaps_text(gaps: usize, half_width: f64, of_sessions: bool) -> String {
+    format!(
+        "{} {} are too few: the CoV of their gaps is known to ±{:.3}, and the check needs ±{half_width:.3}",
+        count(gaps as u64 + 1),
+        if of_sessions { "visits" } else { "requests" },
+        1.96 / (gaps as f64).sqrt()
+    )
+}
+
+/// The number of users by Little's law differs from the observed number. The law counts the time from each request of a user to the next one.
+fn user_count_text(littles_law: f64, observed: u64) -> String {
+    if littles_law < observed as f64 {
+        format!(
+            "on average {:.1} of {observed} users had not yet sent their first request, or sent no other one before the end (by \
+             Little's law, {littles_law:.1} were between two requests)",
+            observed as f64 - littles_law
+        )
+    } else {
+        format!(
+            "response and think times account for {littles_law:.1} users (Little's law), but {observed} were observed"
+        )
+    }
+}
+
 /// A run that is too short to show the under-dispersion of returning users.
 fn short_run_text(rtt_ms: f64, window_ms: f64) -> String {
     format!(
-        "users return every {}, but the run is long enough for windows of {} only: too short to detect the \
-         under-dispersion of returning users",
+        "the run is too short to check whether returning users make the request counts too regular: users return every {}, and only counts per {} or less can be tested",
         span(rtt_ms * 1e6),
         span(window_ms * 1e6)
     )
 }
 
 /// Requests of several workers with an uncertain order.
-fn order_text(clock_uncertainty_ms: f64, mean_gap_ms: f64, cov_uncertainty: f64) -> String {
+fn order_text(clock_uncertainty_ms: f64, mean_gap_ms: f64) -> String {
     format!(
-        "the clocks of the workers are uncertain by {} and the mean gap is {}: the order of closer requests of different \
-         workers is unknown, and the CoV of the gaps is uncertain by ±{cov_uncertainty:.2}",
+        "the clocks of the workers agree only to {}, so the gaps between requests of different workers cannot be checked (mean gap {}); \
+         response times are not affected",
         span(clock_uncertainty_ms * 1e6),
         span(mean_gap_ms * 1e6)
     )
 }
 
-/// When and how long the generator stood still; the machine is named only if the threads were idle.
+/// The time and the reason of the end of a run that was stopped early.
+fn stopped_text(reason: Option<&str>, at_s: Option<f64>, duration_s: Option<f64>) -> String {
+    let at = stop_time(at_s, duration_s).map_or_else(String::new, |at| format!(" ({at})"));
+    match reason {
+        Some(reason) => format!("the run stopped itself: {reason}{at}"),
+        None => format!("the run was stopped before its end{at}"),
+    }
+}
+
+/// When a run was stopped: `at 12.0 s of 20 s`; `None` if it is unknown.
+pub(crate) fn stop_time(at_s: Option<f64>, duration_s: Option<f64>) -> Option<String> {
+    let at = at_s?;
+    Some(duration_s.map_or_else(|| format!("at {at:.1} s"), |duration| format!("at {at:.1} s of {duration} s")))
+}
+
+/// The time and the length of the stalls. The machine is named as the cause only if the threads were idle.
 fn stalls_text(stalls: &Stalls) -> String {
     let Stalls { count, delayed_requests, longest_ms, longest_start_s, longest_worker, threads_idle, .. } = stalls;
     let longest = span(longest_ms * 1e6);
-    let of_worker = longest_worker.as_ref().map_or_else(String::new, |worker| format!(" of worker {worker}"));
-    let at = format!("at {longest_start_s:.1} s{of_worker}");
-    let (times, where_to) = match count {
-        1 => (format!("for {longest}"), at),
-        count => (format!("{count} times, for up to {longest}"), format!("the longest {at}")),
+    let worker = longest_worker.as_ref().map_or_else(String::new, |worker| format!("worker {worker}, "));
+    let (times, which) = match count {
+        1 => (format!("for {longest}"), ""),
+        count => (format!("{count} times, for up to {longest}"), "the longest: "),
     };
     let what = if *threads_idle { "the machine stopped the generator" } else { "the generator stood still" };
-    format!("{what} {times} ({where_to}), which delayed {} requests", offered_base::count(*delayed_requests))
+    let delayed = offered_base::count(*delayed_requests);
+    format!("{what} {times} ({which}{worker}at {longest_start_s:.1} s), which delayed {delayed} requests")
 }
 
-/// What to do about what a reader noticed.
-const fn fix_for_note(note: &Note) -> &'static str {
-    match note {
-        Note::Worker { note, .. } => fix_for_note(note),
-        Note::Killed | Note::NotRecorded { .. } => "use the figures of the recorded part only, or run again",
-        Note::Running => "wait for the end of the run, and verify it again",
-        Note::Silent { .. } => "see whether the process and its machine still run",
-        Note::WorkerMissing { .. } | Note::WorkerLost { .. } => {
-            "find out why the worker did not run to its end, and run again"
-        }
-        Note::Truncated | Note::CountMismatch { .. } | Note::PartsMissing { .. } => {
-            "restore the complete files, or run again"
-        }
-        Note::CoarseClock { .. } | Note::WholeSeconds { .. } => {
-            "configure the tool to write timestamps with a finer resolution"
-        }
-        Note::OnlyListed { .. } => "count failures by another output of the tool",
-        Note::TooManyNames { .. } => "name requests by a pattern rather than by the whole URL",
-        Note::Excluded { .. } => "nothing, unless you want to count these rows as requests",
-        Note::Merged { .. } | Note::SeveralClocks { .. } => {
-            "use the gaps of each recording; those between recordings depend on the clocks"
-        }
-        Note::Simulation { warning } => fix_for_simulation(warning),
-    }
-}
-
-/// What to do about what a simulation noticed. A longer one does not help where the distribution has no mean or no interval for it.
-const fn fix_for_simulation(warning: &SimulationWarning) -> &'static str {
-    match warning {
-        SimulationWarning::LittlesLaw => "report it, with the workload",
-        SimulationWarning::NoMeanInterval
-        | SimulationWarning::InfiniteMean
-        | SimulationWarning::SlowdownOutliers { .. } => "use percentiles instead of the mean",
-        SimulationWarning::Unfinished { .. } => "use the mean response time by Little's law, E[N]/X",
-        SimulationWarning::WarmUpNotConverged
-        | SimulationWarning::TooFewRequests { .. }
-        | SimulationWarning::CorrelatedBatches { .. }
-        | SimulationWarning::RareSizes { .. }
-        | SimulationWarning::Imprecise { .. }
-        | SimulationWarning::LargeSizesMissing { .. } => "simulate longer (more jobs)",
-    }
-}
-
-/// How to avoid that requests are not sent.
-fn fix_for_not_sent(causes: &[NotSent]) -> &'static str {
-    match causes {
-        [first, rest @ ..] if rest.iter().all(|other| other.fix() == first.fix()) => first.fix(),
-        _ => "see the reasons in the list of failures; these requests are missing from the load",
-    }
-}
-
-/// What these checks examine: `the rate and the order of the gaps`.
+/// The subjects of these checks as text: `the rate and the order of the gaps`.
 fn subjects(checks: &[Check]) -> String {
     let mut subjects: Vec<&str> = Vec::new();
     for subject in checks.iter().map(|check| check.subject()) {
@@ -505,32 +501,5 @@ fn subjects(checks: &[Check]) -> String {
         [] => String::new(),
         [one] => (*one).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// How to fix requests that are not a Poisson process.
-const fn fix_for_pattern(pattern: Pattern, regular: bool) -> &'static str {
-    match pattern {
-        Pattern::Constant => {
-            "configure exponential gaps in the tool: with constant gaps requests hardly queue, and responses are too fast"
-        }
-        Pattern::Bunched if regular => {
-            "requests are sent at regular ticks: give each worker its own random schedule, or use one open schedule for all"
-        }
-        Pattern::Bunched => {
-            "requests are sent together (pages with parallel objects, retries, common wake-ups); send them one by one, or specify \
-             batches"
-        }
-        Pattern::UnderDispersed => {
-            "use more users with longer think times and the same N/Z (Principle A), and exponential think times; or open arrivals"
-        }
-        Pattern::OverDispersed
-        | Pattern::Poisson
-        | Pattern::PoissonFixedCount
-        | Pattern::SeveralRuns
-        | Pattern::TooFewRequests => {
-            "exclude ramp-up and ramp-down; if the pattern remains, look for pauses of the generator, and for users who queue behind slow \
-             responses (more users with longer think times and the same N/Z help: Principle A)"
-        }
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use offered_events::VisitPosition;
+use offered_workload::threshold::{Metric, Statistic};
 
 /// A request of `session` that is scheduled at `at` ms, is sent 1 ms later and takes `took` ms from its scheduled time.
 fn request(session: u64, step: u32, visit: VisitPosition, [at, took]: [u64; 2], outcome: Outcome) -> Event {
@@ -39,7 +40,7 @@ fn a_visit_succeeds_if_all_its_requests_do_and_it_is_not_cut_off() {
     assert_eq!(total.duration.unwrap().max_ms, 2030.0);
     assert_eq!(
         stats.text(),
-        "1 ok, 1 failed, 1 cut off; 2.00 requests each; response p95 40.0 ms, with think time 2,030 ms"
+        "1 ok, 1 failed, 1 cut off; 2.00 requests each; duration p95 2,030 ms, without think times 40.0 ms"
     );
 }
 
@@ -145,6 +146,20 @@ fn a_request_of_two_steps_has_two_rows_and_flows_are_apart() {
     assert_eq!(value("max{look/first}"), Some(0.01));
     assert_eq!(value("errors{look/again}"), Some(0.5));
     assert_eq!(value("errors{look/never}"), None);
+
+    // The last byte of each response waited for 1 ms times the number of its request in the session.
+    let events = recording.events.to_vec().unwrap();
+    let late =
+        |event: &Event| Event { done_lateness: Some(Nanos::from_millis(u64::from(event.step))), ..event.clone() };
+    let recording = Recording::of_run(events.iter().map(late).collect(), workload.labels());
+    let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
+        .with_flows(workload.flows(), workload.groups());
+    let late = |metric: &str| {
+        let metric: Metric = metric.parse().unwrap();
+        measured.reading_lateness(&metric, Statistic::Max).unwrap()
+    };
+    let of = ["max", "max{page}", "max{look/first}", "max{look/again}", "max{buy}", "max{look/never}"].map(late);
+    assert_eq!(of, [Some(0.002), Some(0.002), Some(0.0), Some(0.002), Some(0.0), None]);
 }
 
 #[test]
@@ -188,4 +203,23 @@ fn a_group_is_from_the_first_request_of_a_step_to_the_last_response_of_another()
     let value = |metric: &str| measured.estimate(&metric.parse().unwrap()).unwrap().map(|estimate| estimate.value);
     assert_eq!((value("groups.success{g}"), value("visits.success")), (Some(0.5), Some(0.5)));
     assert_eq!((value("group.max{g}"), value("group.duration.mean")), (Some(0.033), Some(2.012)));
+}
+
+#[test]
+fn the_sizes_of_a_simulation_decide_whether_the_mean_of_visits_has_an_interval() {
+    use offered_stats::requirements::{IntervalRequirements, MeanRequirement};
+    let text = "duration = \"10s\"\ntarget.url = \"http://h/\"\narrivals.partly_open.rate = \"1/s\"\n\
+        request = [{ name = \"page\", get = \"/a\" }]\n[[flow]]\nname = \"look\"\nstep = [{ request = \"page\" }]\n";
+    let workload = offered_workload::Workload::parse(text, "test", &|_| Err(String::new())).unwrap();
+    let half_width = |mean| {
+        let visit = |i: u64| request(i, 0, position(0, 0, true), [10 * i, 10 + i * 7919 % 90], Outcome::Ok);
+        let recording = Recording::of_run((0..990).map(visit).collect(), workload.labels());
+        let verdict = crate::verify(&recording, &crate::Criteria::from_workload(&workload, 1.0)).unwrap();
+        let measured = crate::Measurements::new(&recording, &verdict.gaps, &verdict.window, workload.counted())
+            .with_flows(workload.flows(), workload.groups())
+            .with_requirements(IntervalRequirements { mean, ..IntervalRequirements::default() });
+        measured.estimate(&"visit.mean".parse().unwrap()).unwrap().unwrap().half_width()
+    };
+    assert!(half_width(MeanRequirement::Responses(900)) < 1.0);
+    assert_eq!(half_width(MeanRequirement::NoNumber), f64::INFINITY);
 }

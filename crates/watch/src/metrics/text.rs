@@ -203,13 +203,15 @@ impl Writer {
     }
 }
 
-/// A number as both formats write it. Bucket bounds must have the same text in every scrape, or they would be new series.
+/// A number as both formats write it. Bucket bounds must have the same text in every scrape, otherwise a bucket would
+/// become a new series.
 fn number(value: f64) -> String {
     let text = format!("{value:?}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A label value. Characters that nobody can read, line ends among them, are shown as escapes; then backslashes and quotes are escaped.
+/// A label value. Unreadable characters, including line ends, are shown as escapes; then backslashes and quotes are
+/// escaped.
 fn escaped(value: &str) -> String {
     visible(value).replace('\\', "\\\\").replace('"', "\\\"")
 }

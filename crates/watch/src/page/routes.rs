@@ -65,7 +65,8 @@ async fn guard(request: Request, next: Next) -> Response {
     }
 }
 
-/// Whether `Host` is an address or localhost, and `Origin`, if any, is ours: a cross-site request has a foreign origin.
+/// Whether `Host` is an address or localhost, and `Origin`, if present, is that of this page. (A cross-site request has
+/// a foreign origin.)
 fn is_ours(headers: &HeaderMap) -> bool {
     let origin = headers.get(ORIGIN).map(|value| value.to_str().unwrap_or_default());
     let is_same = |host: &str| origin.is_none_or(|origin| origin.strip_prefix("http://") == Some(host));

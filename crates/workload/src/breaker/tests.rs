@@ -88,7 +88,7 @@ fn breakers_are_read_written_and_shared() {
         ("open = \"0s\"", "must be longer than 0s"),
         ("window = \"1us\"", "window must be at least 1ms"),
         ("minimum_calls = 0", "minimum_calls"),
-        ("on = []", "on names no failure"),
+        ("on = []", "`on` is empty"),
         ("on = [\"breaker_open\"]", "`breaker_open` is not one of"),
         ("half_open_call = 1", "did you mean `half_open_calls`"),
     ] {

@@ -1,4 +1,4 @@
-//! Whether the arrivals fit the other parts of a workload.
+//! Checks that the arrivals fit the other parts of a workload.
 
 use super::{Misfit, Place};
 use crate::Draft;
@@ -24,12 +24,12 @@ pub(super) fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) 
             .wrong("needs a known end of the run, but `requests` or `sessions` can end it earlier; remove one");
     }
     if sessions.scenarios().is_some() {
-        return place.wrong("several scenarios have no common number; each has its `end`");
+        return place.wrong("several scenarios cannot share a number; set the `end` of each scenario");
     }
     if let (Count::Sessions(_), Sessions::Replay(replay)) = (count, sessions)
         && matches!(replay.mode(), ReplayMode::Closed(_))
     {
-        return place.wrong("users of a replay take its requests one by one; write requests");
+        return place.wrong("users of a replay send single requests, not sessions; write requests");
     }
     if *duration < Nanos::MAX {
         return Ok(());
@@ -40,10 +40,10 @@ pub(super) fn count(Draft { count, duration, skip_last, sessions, .. }: &Draft) 
         Sessions::Closed(_) | Sessions::Replay(_) | Sessions::Scenarios(_) => return Ok(()),
     };
     if *schedule.process() == Process::FixedCount {
-        return place.wrong("a fixed count is spread over a duration; add duration");
+        return place.wrong("a fixed count is spread over a duration; add `duration`");
     }
     if schedule.rate().instant(count.sessions(length)).is_none() {
-        return place.wrong("the arrivals end before this number is reached; add duration");
+        return place.wrong("the arrivals end before this number is reached; add `duration`");
     }
     Ok(())
 }

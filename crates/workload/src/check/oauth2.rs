@@ -1,4 +1,4 @@
-//! Whether requests can get their access tokens.
+//! Checks that requests can get their access tokens.
 
 use crate::misfit::{Misfit, Place};
 use crate::oauth2::{Grant, OAuth2};
@@ -20,7 +20,9 @@ pub(super) fn check_oauth2(oauth2: &OAuth2) -> Result<(), InvalidValue> {
     ] {
         match (is_given, is_needed) {
             (false, true) => return Err(InvalidValue::new(format!("grant = \"{grant}\" needs `{key}`"))),
-            (true, false) => return Err(InvalidValue::new(format!("`{key}` does not go with grant = \"{grant}\""))),
+            (true, false) => {
+                return Err(InvalidValue::new(format!("`{key}` cannot be combined with grant = \"{grant}\"")));
+            }
             _ => {}
         }
     }
@@ -54,7 +56,7 @@ fn check_token_endpoint(oauth2: &OAuth2, request: &Request, target: &Target, dra
         None => target,
         Some(origin) => targets.find(|target| target.url.has_origin(origin)).ok_or_else(|| {
             format!(
-                "its token endpoint is on {origin}, which is not a target; add [[target]] with a name and url = \"{origin}\""
+                "the token endpoint is on {origin}, which is not a target; add [[target]] with a name and url = \"{origin}\""
             )
         })?,
     };

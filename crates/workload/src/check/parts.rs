@@ -21,7 +21,7 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
         (Source::Constant(_), Some(_)) | (Source::Uuid | Source::Sequence(_), None) => Ok(()),
         (Source::Constant(Ok(_)) | Source::Composed(_), None) if *per == Per::Session => Ok(()),
         (Source::Constant(Ok(_)) | Source::Composed(_), None) => {
-            Err(InvalidValue::new("is the same for all; only what changes is taken per something"))
+            Err(InvalidValue::new("a constant has only one value; remove `per`"))
         }
         (Source::Constant(Err(_)), None) => Err(InvalidValue::new("a constant has a value")),
         (Source::Feeder(feeder), None) => check_feeder(feeder),
@@ -34,17 +34,17 @@ pub(crate) fn check_variable(Variable { name, source, per, env }: &Variable) -> 
         (Source::Conversation(_), None) => Err(InvalidValue::new("each request has its own messages; remove `per`")),
         (Source::Work(_), None) if *per == Per::Request => Ok(()),
         (Source::Work(_), None) => Err(InvalidValue::new("each request has its own work; remove `per`")),
-        (_, Some(_)) => Err(InvalidValue::new("a variable of the environment has one value")),
+        (_, Some(_)) => Err(InvalidValue::new("an environment variable has only one value; remove `per`")),
     }
 }
 
 fn check_feeder(Feeder { file, order, at_end, columns, format, .. }: &Feeder) -> Result<(), InvalidValue> {
     let is_csv = is_csv_file(file, columns.is_some())?;
     if !is_csv && *format != CsvFormat::default() {
-        return Err(InvalidValue::new("separator, quotes, skip_lines and ragged go with a .csv file"));
+        return Err(InvalidValue::new("separator, quotes, skip_lines and ragged need a .csv file"));
     }
     if *order == Order::Random && *at_end != AtEnd::Repeat {
-        return Err(InvalidValue::new("random rows have no end; take at_end out"));
+        return Err(InvalidValue::new("rows in random order have no last row; remove at_end"));
     }
     if columns.as_ref().is_some_and(Vec::is_empty) {
         return Err(InvalidValue::new("expected at least one name in columns"));
@@ -57,7 +57,7 @@ fn check_prompt(prompt: &Prompt, per: Per) -> Result<(), InvalidValue> {
     match &prompt.tokens {
         PromptTokens::Drawn(draw) => check_draw(draw),
         PromptTokens::Trace if prompt.prefix.is_some() => {
-            Err(InvalidValue::new("the trace says which prompts share their beginning; remove `prefix`"))
+            Err(InvalidValue::new("the trace determines which prompts share their beginning; remove `prefix`"))
         }
         PromptTokens::Trace => check_per_request(per),
     }
@@ -82,15 +82,17 @@ fn check_draw(Draw { distribution, shift, decimals, min }: &Draw) -> Result<(), 
         return Err(InvalidValue::new("min must be a finite number"));
     }
     if *decimals > 9 {
-        return Err(InvalidValue::new(format!("{decimals} digits after the point are too many; write up to 9")));
+        return Err(InvalidValue::new(format!(
+            "{decimals} digits after the decimal point are too many; write up to 9"
+        )));
     }
     Ok(())
 }
 
-/// A name that templates can ask for.
+/// Checks a name that templates can use.
 fn check_name(name: &str) -> Result<(), InvalidValue> {
     if ALWAYS.contains(&name) {
-        return Err(InvalidValue::new(format!("{{{{{name}}}}} is always there; choose another name")));
+        return Err(InvalidValue::new(format!("{{{{{name}}}}} is built in; choose another name")));
     }
     if !is_name(name) {
         return Err(InvalidValue::new(format!("`{name}` is not a name; write letters, digits and _, such as token_2")));
@@ -98,7 +100,8 @@ fn check_name(name: &str) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Whether a data file is CSV and not JSON lines: by the end of its name before `.gz`; with `columns` any other end than `.jsonl` is CSV.
+/// Whether a data file is CSV and not JSON lines: by the extension before `.gz`; with `columns`, a file with any
+/// extension except `.jsonl` is CSV.
 fn is_csv_file(file: &str, has_columns: bool) -> Result<bool, InvalidValue> {
     let name = Path::new(file.strip_suffix(".gz").unwrap_or(file));
     let ends_in = |kind| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(kind));
@@ -106,7 +109,7 @@ fn is_csv_file(file: &str, has_columns: bool) -> Result<bool, InvalidValue> {
         true => Ok(false),
         false if has_columns || ends_in("csv") => Ok(true),
         false => Err(InvalidValue::new(
-            "expected a name that ends in .csv or .jsonl; with `columns` another one is read as CSV",
+            "expected a name that ends in .csv or .jsonl; with `columns`, files with other names are read as CSV",
         )),
     }
 }
@@ -136,14 +139,14 @@ pub(crate) fn check_test(test: &Test) -> Result<(), InvalidValue> {
             )))
         }),
         Test::Text(Find::Body | Find::Url, TextCondition::There | TextCondition::Count(_)) => {
-            Err(InvalidValue::new("what must it be? add is, contains or matches"))
+            Err(InvalidValue::new("the expected value is missing; add is, contains or matches"))
         }
         Test::Size(Sizes { least, most })
         | Test::Rows(Sizes { least, most })
         | Test::Text(_, TextCondition::Count(Sizes { least, most }))
             if least > most =>
         {
-            Err(InvalidValue::new(format!("no number is from {least} to {most}; write the smaller first")))
+            Err(InvalidValue::new(format!("the range {least}..{most} is empty; write the smaller number first")))
         }
         Test::Sha256(digest)
             if digest.len() != 64 || !digest.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) =>

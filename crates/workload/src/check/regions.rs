@@ -21,7 +21,7 @@ pub(super) fn check_regions<'a>(
     for (number, Region { name, stations, capacity, .. }) in regions.iter().enumerate() {
         let wrong = |why: String| Place::Region(number).wrong(why);
         if !names.insert(name) {
-            return wrong(format!("a second region or station named `{name}`; give each its own name"));
+            return wrong(format!("two regions or stations are named `{name}`; give each its own name"));
         }
         if let Some(station) = stations.iter().find(|station| !known.contains(&station.as_str())) {
             return wrong(format!("unknown station `{station}`{}", nearest(station, &known)));

@@ -55,13 +55,15 @@ pub(crate) fn pages(requests: &[Request], flows: Option<&Flows>, number: usize) 
             found.ok_or_else(|| format!("no request is named `{page}`{}", offered_base::nearest(page, &known)))?;
         return match path_without(flows, number, &[page]) {
             None => Ok(vec![page]),
-            Some(way) => Err(format!("a session reaches it without `{}`: {}", known[page], described(flows, &way))),
+            Some(way) => {
+                Err(format!("a session can reach this request without `{}`: {}", known[page], described(flows, &way)))
+            }
         };
     }
     let sends = |step: u16| usize::from(flows.steps()[usize::from(step)].request);
     if let Some(flow) = flows.begins().find(|flow| sends(flow.start) == number) {
         return Err(format!(
-            "flow `{}` begins with it, before any page; put the page with the form before it",
+            "flow `{}` begins with this request, before any page; put the page with the form before it",
             flow.name
         ));
     }

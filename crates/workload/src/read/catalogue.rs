@@ -35,7 +35,7 @@ impl Reader<'_> {
         let name = table.get("name").map(|name| Ok((name.text()?.to_owned(), name))).transpose()?;
         if let (Some((_, name)), [_, _, ..]) = (&name, &all[..]) {
             return Err(name.mistake(format!(
-                "the {} classes of {} are named after their classes; remove `name`, or choose one class: class = \"{}\"",
+                "the requests of the {} classes of {} are named after their classes; remove `name`, or choose one class: class = \"{}\"",
                 all.len(),
                 catalogue.file(),
                 all[0].0.class().unwrap_or_default()
@@ -68,7 +68,7 @@ impl Reader<'_> {
     }
 }
 
-/// The files of the one class that `class` names, where it does.
+/// The files of the class that `class` names; all files without `class`.
 fn chosen(table: &Table<'_>, catalogue: &Arc<Catalogue>) -> Result<Option<OneOf>, Mistake> {
     let Some(class) = table.get("class") else { return Ok(None) };
     let name = class.text()?;

@@ -60,12 +60,12 @@ impl Reader<'_> {
     }
 }
 
-/// What a table examines, and whether it is negated.
+/// The condition of a table, and whether it is negated.
 fn parts(table: &Table<'_>) -> Result<Condition, Mistake> {
     let (kind, value) = table.one_of(&shape::CONDITIONED, "value = \"{{role}}\"")?;
     let (text, number) = (text_condition(table, &["is", "contains", "matches"])?, table.get("number"));
     if kind != "value" && (text.is_some() || number.is_some()) {
-        return Err(table.mistake(format!("is, contains, matches and number go with value, not with {kind}")));
+        return Err(table.mistake(format!("is, contains, matches and number need value, not {kind}")));
     }
     let mut negated = table.get("not").map_or(Ok(false), |value| value.truth())?;
     let several = || match value.list()? {

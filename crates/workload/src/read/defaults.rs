@@ -1,7 +1,7 @@
-//! Reads the keys of flows and scenarios that hold for all of their requests.
+//! Reads the keys of flows and scenarios that apply to all of their requests.
 //!
 //! A request that is sent with different settings becomes several requests, each with its own row in the results: `home (eu)` and `home (us)`.
-//! So a flow is copied for each scenario with its own keys. After reading, a workload has requests only.
+//! So a flow is copied for each scenario that has such keys. After reading, all settings belong to requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ struct Defaults {
 }
 
 impl Defaults {
-    /// The request with these keys, unless it sets them. `is_targeted`: it names its target itself.
+    /// The request with these keys, unless it sets them. `is_targeted` is true if it names its own target.
     fn apply(&self, mut request: Request, is_targeted: bool) -> Request {
         request.attempts.timeout = request.attempts.timeout.or(self.timeout);
         request.target = self.target.filter(|_| !is_targeted).unwrap_or(request.target);
@@ -87,7 +87,7 @@ fn names<'a>(value: &Value<'a>, what: &str, known: &[&str]) -> Result<Vec<&'a st
         chosen.push(name);
     }
     match chosen.is_empty() {
-        true => Err(value.mistake("must not be empty; remove it for all")),
+        true => Err(value.mistake("must not be empty; remove the key to use all")),
         false => Ok(chosen),
     }
 }
@@ -212,7 +212,7 @@ impl Variants<'_> {
         all.into_iter().zip(0..).collect()
     }
 
-    /// The name of a use: that of the request, with flow and scenario where it is sent with several settings.
+    /// The name of a use: the name of the request, with flow and scenario if it is sent with several settings.
     fn name(&self, of: Use, uses: &BTreeMap<Use, usize>, scenarios: &[String]) -> String {
         let (request, flow, scenario) = of;
         let name = &self.requests[request].name;

@@ -87,14 +87,16 @@ impl Reader<'_> {
             .filter(|(_, line)| !line.is_empty())
             .map(|(i, line)| {
                 line.parse::<f64>().map_err(|_| {
-                    value.mistake(format!("{name}:{i}: `{line}` is not a number (one number a line, times in seconds)"))
+                    value.mistake(format!(
+                        "{name}:{i}: `{line}` is not a number (one number per line, times in seconds)"
+                    ))
                 })
             })
             .collect()
     }
 }
 
-/// `distribution`, within the bounds that `table` names, where it does.
+/// `distribution`, truncated to the bounds in `table`, if it has bounds.
 fn within(distribution: Distribution, table: &Table<'_>) -> Result<Result<Distribution, InvalidValue>, Mistake> {
     let Some(bounds) = table.get("within") else { return Ok(Ok(distribution)) };
     let [low, high] = bounds.pair("two durations, such as [\"10ms\", \"50s\"]")?;

@@ -1,4 +1,4 @@
-//! Reading `[[flow]]`: what sessions do one thing after another.
+//! Reading `[[flow]]`: the steps of sessions.
 
 use super::{Reader, small};
 use crate::Request;
@@ -26,7 +26,7 @@ fn once_tables<'v>(root: &Table<'v>) -> Result<Vec<(Option<String>, Value<'v>)>,
         return Ok(root.get("once").map(|value| (None, value)).into_iter().collect());
     };
     if let Some(value) = root.get("once") {
-        return Err(value.mistake("with scenarios it is a key of each [[scenario]]"));
+        return Err(value.mistake("in a workload with scenarios, write this key in each [[scenario]]"));
     }
     let mut all = Vec::new();
     for item in scenarios.list()? {
@@ -46,9 +46,10 @@ impl Reader<'_> {
                 let may_lack = root.get("scenario").is_some();
                 self.all_flows(&value, &once, requests, may_lack).map(Some)
             }
-            (None, Some((_, value))) => Err(value.mistake(
-                "goes with flows: write what sessions do in between as a [[flow]], for example step = [\"home\"]",
-            )),
+            (None, Some((_, value))) => {
+                Err(value
+                    .mistake("needs a flow: write the steps in between as a [[flow]], for example step = [\"home\"]"))
+            }
             (None, None) => Ok(None),
         }
     }
@@ -66,7 +67,7 @@ impl Reader<'_> {
             let table = item.table(&shape::FLOW)?;
             let name = table.need("name", "\"buy\"")?.text()?.to_owned();
             if flows.iter().any(|earlier| earlier.name == name) {
-                return Err(item.mistake(format!("a second flow named `{name}`; give each its own name")));
+                return Err(item.mistake(format!("two flows are named `{name}`; give each its own name")));
             }
             let weight = table.get("weight").map_or(Ok(1.0), |value| value.weight())?;
             let (kind, content) = table.the_one("[[flow.step]] request = \"home\"")?;
@@ -118,7 +119,9 @@ impl Reader<'_> {
                 None => vec![((here + 1 < steps.len()).then_some(here as u16 + 1), 1.0).into()],
             };
             if let (Some(next), true) = (&next, stay < 1.0 && on.iter().any(|way| way.value.is_some())) {
-                return Err(next.mistake("weights by value do not go with stay; write leave with its own weight"));
+                return Err(
+                    next.mistake("weights by value cannot be combined with stay; write leave with its own weight")
+                );
             }
             steps[here].next = Branches::new(staying(on, stay));
             for (condition, to) in switch.map_or(Ok(Vec::new()), |switch| self.cases(&switch))? {
@@ -158,7 +161,7 @@ impl Reader<'_> {
             if kind == "step" {
                 const OF_REQUESTS: [&str; 6] = ["name", "think", "stay", "switch", "on_failure", "next"];
                 if let Some(value) = OF_REQUESTS.iter().find_map(|key| table.get(key)) {
-                    return Err(value.mistake("goes with request; write it at a step of the block"));
+                    return Err(value.mistake("needs request; write the key at a step of the block"));
                 }
                 let (number, first) = (chain.blocks.len(), chain.steps.len() as u16);
                 let Rules { only_if, until, .. } = rules;
@@ -182,6 +185,11 @@ impl Reader<'_> {
 
     /// The weight of a branch: a number, or `{ value = "{{premium}}", expected = 3 }` with the number of its value.
     fn weight(&self, value: &Value<'_>) -> Result<(f64, Option<u16>), Mistake> {
+        if let Ok(text) = value.text() {
+            let wrong =
+                format!("a weight is a number, or a value of the session: {{ value = \"{text}\", expected = 1 }}");
+            return Err(value.mistake(wrong));
+        }
         if !value.is_table() {
             return Ok((value.weight()?, None));
         }
@@ -214,7 +222,7 @@ struct Outgoing<'v> {
     switch: Option<Value<'v>>,
 }
 
-/// These ways taken with probability `stay`; else the session leaves.
+/// These branches, taken with probability `stay`; otherwise the session leaves.
 fn staying(mut ways: Vec<Way>, stay: f64) -> Vec<Way> {
     if stay == 1.0 {
         return ways;
@@ -278,7 +286,8 @@ fn push(steps: &mut Vec<Step>, base: usize, value: &Value<'_>, step: Step) -> Re
     Ok(())
 }
 
-/// Where a session goes, by weight: `{ search = 3, leave = 1 }`; `weight` reads a weight and the number of its value.
+/// The next steps of a session by weight: `{ search = 3, leave = 1 }`; `weight` reads a weight and the number of its
+/// value.
 fn branches(
     value: &Value<'_>,
     steps: &[Step],
@@ -293,7 +302,7 @@ fn branches(
     });
     let ways = ways.collect::<Result<Vec<_>, Mistake>>()?;
     if ways.iter().all(|way| way.weight == 0.0) {
-        return Err(value.mistake("at least one way needs a weight above zero"));
+        return Err(value.mistake("at least one branch needs a weight above zero"));
     }
     Ok(ways)
 }

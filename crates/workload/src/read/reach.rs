@@ -1,4 +1,4 @@
-//! Reading how a target is reached: TLS, a proxy, which HTTP.
+//! Reading the connection settings of a target: TLS, proxy, HTTP version.
 
 use std::fmt;
 use std::path::Path;
@@ -77,7 +77,7 @@ fn tls(value: &Value<'_>, folder: &Path) -> Result<Tls, Mistake> {
     let identity = match (file("certificate")?, file("key")?) {
         (Some(certificate), Some(key)) => Some(Identity { certificate, key }),
         (None, None) => None,
-        _ => return Err(table.mistake("`certificate` and `key` go together")),
+        _ => return Err(table.mistake("a client certificate needs both `certificate` and `key`")),
     };
     let server_name = table.get("server_name").map(|v| v.text().map(str::to_owned)).transpose()?;
     Ok(Tls { insecure, roots, identity, server_name, resume: flag("resume")? })
@@ -109,7 +109,7 @@ impl FromStr for Proxy {
                 "{why}; write for example http://127.0.0.1:3128 or http://user:password@host:3128"
             ))
         };
-        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("a proxy's URL begins with http://"))?;
+        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("the URL of a proxy must begin with http://"))?;
         // A password may contain any character except those that end it.
         let (user, place) = rest.rsplit_once('@').map_or((None, rest), |(user, place)| (Some(user), place));
         let url: Url = format!("http://{place}").parse().map_err(|_| wrong("this is not the URL of a proxy"))?;
@@ -119,7 +119,7 @@ impl FromStr for Proxy {
                 port,
                 user: user.map(|user| percent_decode_str(user).decode_utf8_lossy().into_owned()),
             }),
-            _ => Err(wrong("a proxy's URL has no path")),
+            _ => Err(wrong("the URL of a proxy cannot have a path")),
         }
     }
 }

@@ -42,7 +42,7 @@ impl Reader<'_> {
         let flows = flows.map(|flows| flows.only(|flow| own_flows.contains(&flow.name)));
         let flows = flows.transpose().map_err(|wrong| table.mistake(wrong))?;
         if let (Some(once), None) = (table.get("once"), &flows) {
-            return Err(once.mistake("goes with flows, of closed or partly_open sessions"));
+            return Err(once.mistake("needs flows of closed or partly_open sessions"));
         }
         let is_sent = |number: usize| flows.is_some() || own_requests.contains(&number);
         let weight = |(number, request): (usize, &Request)| if is_sent(number) { request.weight } else { 0.0 };

@@ -49,7 +49,7 @@ impl Reader<'_> {
         if table.get("body_file").is_none()
             && let Some(raw) = table.get("raw")
         {
-            return Err(raw.mistake("goes with body_file: the file is sent as it is"));
+            return Err(raw.mistake("needs body_file, which it sends unchanged"));
         }
         if KINDS.iter().all(|kind| table.get(kind).is_none()) {
             return Ok(Body::None);
@@ -170,7 +170,7 @@ fn part<'a>(table: &Table<'a>, kinds: &[&'static str], example: &str) -> Result<
 /// Reads the part of the response that the key `kind` names.
 fn find(table: &Table<'_>, kind: &str, value: &Value<'_>) -> Result<Find, Mistake> {
     let lone = |key: &str, with: &str| match table.get(key) {
-        Some(value) if table.get(with).is_none() => Err(value.mistake(format!("goes with {with}"))),
+        Some(value) if table.get(with).is_none() => Err(value.mistake(format!("needs {with}"))),
         _ => Ok(()),
     };
     lone("group", "regex")?;
@@ -317,7 +317,7 @@ pub(super) fn stream(table: &Table<'_>) -> Result<Option<EventStream>, Mistake> 
 pub(super) fn objects(table: &Table<'_>) -> Result<Option<Objects>, Mistake> {
     let Some(value) = table.get("objects") else {
         let lone = ["connections", "objects_when", "objects_may_fail"].into_iter().find_map(|key| table.get(key));
-        return lone.map_or(Ok(None), |value| Err(value.mistake("goes with objects = [\"/a.css\", ...]")));
+        return lone.map_or(Ok(None), |value| Err(value.mistake("needs objects = [\"/a.css\", ...]")));
     };
     let mut paths = Vec::new();
     for item in value.list()? {

@@ -29,7 +29,7 @@ impl Reader<'_> {
         let table = arrivals.table(&shape::ARRIVALS)?;
         let (model, value) = table.the_one("open = { rate = \"100/s\" }")?;
         if flows.is_some() && ["open", "replay"].contains(&model) {
-            return Err(value.mistake("only sessions of several requests walk through flows: partly_open or closed"));
+            return Err(value.mistake("flows need sessions of several requests: use partly_open or closed"));
         }
         let sessions = match model {
             "replay" => {
@@ -95,18 +95,18 @@ impl Reader<'_> {
         if let Some(users) =
             ["users", "ramp", "start"].iter().find_map(|key| table.get(key)).filter(|_| way != "closed")
         {
-            return Err(users.mistake("goes with as = \"closed\""));
+            return Err(users.mistake("needs as = \"closed\""));
         }
         let way = match way {
             "closed" => match table.get("users").filter(Value::is_table) {
-                Some(users) => return Err(users.mistake("the users of a replay do not change; write a number")),
+                Some(users) => return Err(users.mistake("a replay needs a constant number of users; write a number")),
                 None => ReplayMode::Closed(self.users(&table)?),
             },
             "sessions" => ReplayMode::Sessions {
                 think: table.get("think").map(|distribution| self.distribution(&distribution)).transpose()?,
             },
             _ => match table.get("think") {
-                Some(think) => return Err(think.mistake("an open replay does not think; write as = \"sessions\"")),
+                Some(think) => return Err(think.mistake("an open replay has no think times; write as = \"sessions\"")),
                 None => ReplayMode::Open,
             },
         };
@@ -148,7 +148,7 @@ impl Reader<'_> {
     fn replay_rate(&self, table: &Table<'_>, trace: &Trace, way: &ReplayMode) -> Result<Option<Schedule>, Mistake> {
         let Some(rate) = table.get("rate") else {
             if let Some(lone) = ["process", "batch"].iter().find_map(|key| table.get(key)) {
-                return Err(lone.mistake("goes with rate"));
+                return Err(lone.mistake("needs rate"));
             }
             if trace.has_times() || matches!(way, ReplayMode::Closed(_)) {
                 return Ok(None);
@@ -156,7 +156,7 @@ impl Reader<'_> {
             return Err(table.mistake("the trace has no times; write for example rate = \"1/s\""));
         };
         if let Some(other) = ["speed", "timestamps"].iter().find_map(|key| table.get(key)) {
-            return Err(other.mistake("the times are those of `rate`; remove one of the two keys"));
+            return Err(other.mistake("`rate` replaces the recorded times; remove one of the two keys"));
         }
         if matches!(way, ReplayMode::Closed(_)) {
             return Err(rate.mistake("closed users have no rate; remove one of the two"));
@@ -168,7 +168,7 @@ impl Reader<'_> {
         }
         let schedule = self.schedule(table)?;
         if *schedule.process() == Process::FixedCount {
-            return Err(table.mistake("the number of requests is that of the trace; write another process"));
+            return Err(table.mistake("the trace determines the number of requests; write another process"));
         }
         Ok(Some(schedule))
     }
@@ -182,7 +182,7 @@ impl Reader<'_> {
             return Ok(closed.with_ramp(table.parsed("ramp")?.unwrap_or_default()).with_start(start));
         }
         if let Some(ramp) = table.get("ramp") {
-            return Err(ramp.mistake("the stages of `users` say when users start; remove this key"));
+            return Err(ramp.mistake("the stages of `users` determine when users start; remove this key"));
         }
         let stages = users.table(&shape::USER_STAGES)?.need("stages", "[[0, 100, \"1m\"], [100, \"5m\"]]")?;
         let stage = |item: &Value<'_>| {
@@ -304,16 +304,15 @@ fn window(value: &Value<'_>) -> Result<(Nanos, Nanos), Mistake> {
     if from < to { Ok((from, to)) } else { Err(value.mistake("must end after it begins")) }
 }
 
-/// Whether the requests of each tick of a coarse clock are spread over it; the default is true for a `trace` with such a clock.
+/// Whether the requests of each tick of a coarse clock are spread over the tick; the default is true for a `trace` with
+/// such a clock.
 fn spread(said: Option<Value<'_>>, trace: &Trace) -> Result<bool, Mistake> {
     let has_tick = trace.tick().is_some();
     let Some(said) = said else { return Ok(has_tick) };
     match said.text()? {
         "as-recorded" => Ok(false),
         "spread" if has_tick => Ok(true),
-        "spread" => Err(said.mistake(
-            "the timestamps of the trace are not whole seconds, nor those of another coarse clock; remove this key",
-        )),
+        "spread" => Err(said.mistake("the timestamps of the trace are not from a coarse clock; remove this key")),
         other => Err(choice(&said, other, &shape::STAMPS)),
     }
 }

@@ -1,4 +1,4 @@
-//! Reading requests in SQL, and what a target that is a database has besides.
+//! Reading requests in SQL, and the keys of a database target.
 
 use super::script::{KEYS, METHODS};
 use super::{Reader, script, small};
@@ -37,11 +37,11 @@ pub(super) fn target(table: &Table<'_>) -> Result<Database, Mistake> {
     Ok(Database { pools, on_connect: texts("on_connect")?, hook: texts("hook")? })
 }
 
-/// A text that a message to a database can hold.
+/// Checks that a message to a database can contain this text.
 fn statement_text(value: &Value<'_>) -> Result<String, Mistake> {
     match value.text()? {
         text if text.trim().is_empty() => Err(value.mistake("is empty")),
-        text if text.contains('\0') => Err(value.mistake("has a zero in it")),
+        text if text.contains('\0') => Err(value.mistake("contains a zero byte")),
         text => Ok(text.to_owned()),
     }
 }
@@ -53,7 +53,7 @@ impl Reader<'_> {
         let statements = match (&sql, &transaction) {
             (None, None) => {
                 let lone = OF_REQUEST.iter().find_map(|key| table.get(key));
-                return lone.map_or(Ok(None), |value| Err(value.mistake("goes with sql = \"select ...\"")));
+                return lone.map_or(Ok(None), |value| Err(value.mistake("needs sql = \"select ...\"")));
             }
             (Some(_), Some(transaction)) => {
                 return Err(
@@ -84,7 +84,7 @@ impl Reader<'_> {
             .chain(["method", "path", "grpc", "websocket", "headers"])
             .chain(METHODS);
         if let Some(value) = foreign.filter(|key| !SHARED.contains(key)).find_map(|key| table.get(key)) {
-            return Err(value.mistake("does not go with a request in SQL"));
+            return Err(value.mistake("cannot be combined with sql"));
         }
         let class = table.get("class").map(|class| class.text().map(str::to_owned)).transpose()?;
         let asked = Request::sql(Sql { statements, is_transaction: transaction.is_some(), class });
@@ -116,7 +116,7 @@ fn parameters(table: &Table<'_>) -> Result<Vec<Option<Template>>, Mistake> {
     let Some(value) = table.get("parameters") else { return Ok(Vec::new()) };
     let parameter = |item: &Value<'_>| {
         if item.is_list() {
-            return Err(item.mistake("a list is written as PostgreSQL writes it, such as \"{1,2,3}\""));
+            return Err(item.mistake("write a list as in PostgreSQL, such as \"{1,2,3}\""));
         }
         if !item.is_table() {
             return Ok(Some(Template::new(&item.shown())));

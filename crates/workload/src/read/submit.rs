@@ -19,7 +19,7 @@ impl Reader<'_> {
         let Some(value) = table.get("submit") else { return Ok(None) };
         if let Some(key) = METHODS.iter().chain(&REPLACED).find_map(|key| table.get(key)) {
             return Err(
-                key.mistake("cannot be combined with submit: the form says it; fields are set in submit.fields")
+                key.mistake("cannot be combined with submit: the form determines it; set fields in submit.fields")
             );
         }
         let mut submit = Submit { selector: String::new(), page: None, fields: Vec::new(), added: Vec::new() };

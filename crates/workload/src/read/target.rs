@@ -86,7 +86,9 @@ fn sources(table: &Table<'_>) -> Result<Vec<IpAddr>, Mistake> {
             item.mistake(format!("`{text}` is neither an IP address nor a range of addresses; {example}"))
         })?);
         if all.len() > MOST_SOURCES {
-            return Err(item.mistake(format!("more than {MOST_SOURCES} addresses; give as many as this machine has")));
+            return Err(
+                item.mistake(format!("more than {MOST_SOURCES} addresses; give only addresses of this machine"))
+            );
         }
     }
     Ok(all)
@@ -112,7 +114,7 @@ fn engine(value: &Value<'_>) -> Result<Engine, Mistake> {
 fn capacity(table: &Table<'_>) -> Result<(Option<u32>, WhenFull), Mistake> {
     let capacity = table.get("capacity").map(|v| small(&v, v.count()?)).transpose()?;
     match (capacity, table.get("when_full")) {
-        (None, Some(value)) => Err(value.mistake("goes with capacity; write for example capacity = 16")),
+        (None, Some(value)) => Err(value.mistake("needs capacity; write for example capacity = 16")),
         (capacity, _) => Ok((capacity, table.named("when_full")?.unwrap_or(WhenFull::Reject))),
     }
 }
@@ -160,14 +162,14 @@ impl Reader<'_> {
             Some(value) => {
                 for key in ["servers", "discipline", "service", "rates"] {
                     if let Some(other) = table.get(key) {
-                        return Err(other.mistake("does not go with engine, which has its own keys"));
+                        return Err(other.mistake("cannot be combined with engine, which has its own keys"));
                     }
                 }
                 Server::of_engine(engine(&value)?)
             }
         };
         if let (true, Some(value)) = (cancel && server.rates.is_some(), table.get("cancel")) {
-            return Err(value.mistake("does not go with rates; remove one"));
+            return Err(value.mistake("cannot be combined with rates; remove one"));
         }
         let server = Server { capacity, cancel, ..server };
         match table.get("cancel") {
@@ -307,7 +309,7 @@ fn target_of(item: &Value<'_>, request: &Request, targets: &[Target]) -> Result<
     let by_name = item.table(&shape::REQUEST)?.get("target").map(|value| target_named(&value, targets)).transpose()?;
     match (by_url, by_name) {
         (Some(url), Some(name)) if url != name => {
-            Err(item.mistake("its URL is on another target than `target`; remove one"))
+            Err(item.mistake("the URL is on another target than `target` names; remove one of the two"))
         }
         (url, name) => Ok(url.or(name).unwrap_or(0)),
     }
@@ -324,7 +326,7 @@ pub(super) fn target_named(value: &Value<'_>, targets: &[Target]) -> Result<u16,
 fn method_and_path<'a>(table: &Table<'a>) -> Result<(String, Value<'a>), Mistake> {
     let Some(method) = table.get("method") else {
         if let Some(path) = table.get("path") {
-            return Err(path.mistake("goes with a method; write method = \"GET\", or get = \"/\" instead of both"));
+            return Err(path.mistake("needs a method; write method = \"GET\", or get = \"/\" instead of both"));
         }
         let (method, path) = table.one_of(&METHODS, "get = \"/\"")?;
         return Ok((method.to_uppercase(), path));

@@ -1,4 +1,4 @@
-//! Reading `[variables]`: what templates may ask for.
+//! Reading `[variables]`, which templates may use.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,11 +38,11 @@ impl Reader<'_> {
         let others = of_prompt.into_iter().chain([("decimals", "random"), ("min", "random")]);
         for (key, with) in of_file.map(|key| (key, "file")).into_iter().chain(others) {
             if let (Some(lone), true) = (table.get(key), kind != with) {
-                return Err(lone.mistake(format!("goes with {with}")));
+                return Err(lone.mistake(format!("needs {with}")));
             }
         }
         if let (Some(lone), false) = (table.get("words_per_token"), ["prompt", "trace_value"].contains(&kind)) {
-            return Err(lone.mistake("goes with prompt or trace_value"));
+            return Err(lone.mistake("needs prompt or trace_value"));
         }
         let source = match kind {
             "env" => {
@@ -119,7 +119,7 @@ impl Reader<'_> {
             let rows =
                 if ends_in("jsonl") { json_lines(&text, columns.clone()) } else { csv(&text, columns.clone(), format) };
             match rows {
-                Ok(rows) if rows.is_empty() => Err("it has no rows".to_owned()),
+                Ok(rows) if rows.is_empty() => Err("the file has no rows".to_owned()),
                 rows => rows.map(Arc::new),
             }
         });
@@ -181,7 +181,8 @@ fn csv(text: &str, columns: Option<Vec<String>>, format: CsvFormat) -> Result<Ro
     Ok(Rows::new(columns.ok_or("it is empty")?, rows))
 }
 
-/// One JSON object a line; without `columns` the first names them. What is no text is taken as JSON writes it.
+/// One JSON object per line; without `columns` the first object names them. A value that is not a text is used as its
+/// JSON text.
 fn json_lines(text: &str, columns: Option<Vec<String>>) -> Result<Rows, String> {
     let mut rows = Vec::new();
     let mut columns = columns;
@@ -214,7 +215,8 @@ fn words_per_token(table: &Table<'_>) -> Result<f64, Mistake> {
     table.get("words_per_token").map_or(Ok(1.0), |value| value.number())
 }
 
-/// A distribution of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and what is added to it.
+/// A distribution of plain numbers: `uniform:1..100`, `exponential:5`, `lognormal:20,2`; and the number that is added
+/// to it.
 fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
     let distributions =
         ["uniform", "constant", "exponential", "gamma", "lognormal", "weibull", "pareto", "hyperexponential"];
@@ -239,7 +241,7 @@ fn numbers(text: &str) -> Result<(Distribution, f64), InvalidValue> {
         ("hyperexponential", [mean, scv]) => Distribution::hyperexponential(*mean, *scv),
         ("weibull", [mean, shape]) => Distribution::weibull(*mean, *shape),
         ("pareto", [min, shape]) => Distribution::pareto(*min, *shape),
-        (known, _) if distributions.contains(&known) => Err(wrong(&format!(" (`{known}` takes other values)"))),
+        (known, _) if distributions.contains(&known) => Err(wrong(&format!(" (`{known}` needs other values)"))),
         (unknown, _) => Err(wrong(&nearest(unknown, &distributions))),
     };
     Ok((distribution?, 0.0))

@@ -63,7 +63,7 @@ fn mistakes_say_what_to_write() {
         ("true", "write { times = 3 }, or false"),
         ("{ times = 0 }", "must be at least 1"),
         ("{ times = 1, on = [\"timeouts\"] }", "did you mean `timeout`"),
-        ("{ times = 1, on = [] }", "on names no failure"),
+        ("{ times = 1, on = [] }", "`on` is empty"),
         ("{ times = 1, wait = { initial = \"2s\", max = \"1s\" } }", "max must not be below initial"),
         ("{ times = 1, wait = { initial = \"2s\", multiplier = 0.5 } }", "multiplier must be at least 1"),
         ("{ times = 1, budget = -1 }", "a budget must be zero or more"),

@@ -247,17 +247,17 @@ fn mistakes_have_their_line_and_a_fix() {
         ("[[request]]\nget = \"/{{a b}}\"", 3, &["{{a b}} is not a placeholder"]),
         ("[[request]]\nget = \"/{{now|yyyy}}\"", 3, &["`yyyy` is not a time format", "{{now|%Y-%m-%d}}"]),
         ("[[request]]\nget = \"/{{now|%Q}}\"", 3, &["`%Q` is not a time format"]),
-        ("[variables]\nrun = \"x\"", 4, &["always there"]),
+        ("[variables]\nrun = \"x\"", 4, &["is built in"]),
         ("[[request]]\nget = \"/{{a.b}}\"\n[variables]\na = \"x\"", 3, &["has no columns"]),
-        ("[variables]\nsession = \"x\"", 4, &["always there"]),
+        ("[variables]\nsession = \"x\"", 4, &["is built in"]),
         ("[variables]\n\"a b\" = \"x\"", 4, &["not a name"]),
         ("[variables]\na = { fil = \"x\" }", 4, &["did you mean `file`?"]),
         ("[variables]\na = { file = \"users.txt\" }", 4, &[".csv or .jsonl"]),
-        ("[variables]\na = { file = \"users.jsonl\", separator = \";\" }", 4, &["go with a .csv file"]),
-        ("[variables]\na = { file = \"users.csv\", order = \"random\", at_end = \"stop\" }", 4, &["no end"]),
-        ("[variables]\na = { uuid = true, order = \"random\" }", 4, &["goes with file"]),
+        ("[variables]\na = { file = \"users.jsonl\", separator = \";\" }", 4, &["need a .csv file"]),
+        ("[variables]\na = { file = \"users.csv\", order = \"random\", at_end = \"stop\" }", 4, &["no last row"]),
+        ("[variables]\na = { uuid = true, order = \"random\" }", 4, &["needs file"]),
         ("[variables]\na = { random = \"unifrom:1..2\" }", 4, &["did you mean `uniform`?"]),
-        ("[variables]\na = { random = \"uniform:1\" }", 4, &["takes other values"]),
+        ("[variables]\na = { random = \"uniform:1\" }", 4, &["needs other values"]),
         ("[variables]\na = { random = \"uniform:1..2\", decimals = 12 }", 4, &["up to 9"]),
         (&format!("{request}check = [{{ statsu = 200 }}]"), 5, &["did you mean `status`?"]),
         (&format!("{request}check = [{{ status = 20 }}]"), 5, &["`20` is not a status"]),
@@ -270,7 +270,7 @@ fn mistakes_have_their_line_and_a_fix() {
             5,
             &["`css` cannot be combined with `json`"],
         ),
-        (&format!("{request}extract = [{{ name = \"a\", json = \"$\", attribute = \"x\" }}]"), 5, &["goes with css"]),
+        (&format!("{request}extract = [{{ name = \"a\", json = \"$\", attribute = \"x\" }}]"), 5, &["needs css"]),
         (&format!("{request}extract = [{{ name = \"a\", regex = \"x\", nth = 0 }}]"), 5, &["at least 1"]),
         (
             &format!("{request}extract = [{{ name = \"a\", json = \"$\", nth = \"any\" }}]"),
@@ -283,13 +283,13 @@ fn mistakes_have_their_line_and_a_fix() {
             &["cannot be combined with default"],
         ),
         (&format!("{request}on_failure = \"end_session\""), 5, &["did you mean `end-session`?"]),
-        (&format!("{request}connections = 6"), 5, &["goes with objects"]),
+        (&format!("{request}connections = 6"), 5, &["needs objects"]),
         (&format!("{request}objects = [\"a.css\"]"), 5, &["starts with /"]),
-        (&format!("{request}raw = true"), 5, &["goes with body_file"]),
+        (&format!("{request}raw = true"), 5, &["needs body_file"]),
         (&format!("{request}body = \"x\"\nform = {{}}"), 6, &["`form` cannot be combined with `body`"]),
         (&format!("{request}auth = {{ basic = \"me\" }}"), 5, &["has no colon"]),
         (&format!("{request}method = \"GET\""), 4, &["cannot be combined with method"]),
-        ("[[request]]\npath = \"/\"", 4, &["goes with a method"]),
+        ("[[request]]\npath = \"/\"", 4, &["needs a method"]),
         ("[[request]]\nmethod = \"get\"\npath = \"/\"", 4, &["capital letters"]),
         ("[target]\nurl = \"http://h/\"\nredirects = 1000", 5, &["up to 100"]),
     ] {
@@ -311,7 +311,7 @@ fn unreadable_files_are_errors_only_when_needed() {
     };
     assert_eq!(of("none.csv"), "no such file");
     assert!(of("ragged.csv").starts_with("line 3 has 1 values for 2 columns; correct it"));
-    assert_eq!(of("empty.csv"), "it has no rows");
+    assert_eq!(of("empty.csv"), "the file has no rows");
     let unset = parse("[variables]\na.env = \"OFFERED_NOT_SET\"").unwrap();
     assert!(
         matches!(&unset.0.variables[0].source, Source::Constant(Err(why)) if why.contains("OFFERED_NOT_SET is not set"))
@@ -351,7 +351,7 @@ fn csv_files_of_other_forms_are_read() {
         assert!(message.contains(why), "{message}");
     }
     let message = parse("[variables]\na = { file = \"a.jsonl\", ragged = true }").unwrap_err().to_string();
-    assert!(message.contains("go with a .csv file"), "{message}");
+    assert!(message.contains("need a .csv file"), "{message}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) static ARRIVALS: Shape = shape(
 .one_of(&["open", "closed", "partly_open", "replay"]);
 
 pub(crate) static SCENARIO: Shape = shape(
-    "One of several loads.",
+    "One of several loads that run at the same time.",
     &[
         key("name", Text, "Unique name."),
         key("arrivals", Kind::Table(&ARRIVALS), "The system model of the scenario: open, closed or partly_open."),
@@ -38,7 +38,7 @@ pub(crate) static SCENARIO: Shape = shape(
         key("end", Time, "End, since the start of the run. Default: the end of its stages, or of the run."),
         key("flows", List(&Text), "Names of its flows. Default: all, for closed and partly_open."),
         key("requests", List(&Text), "Names of its requests, chosen by weight. Default: all, if it has no flows."),
-        key("once", Kind::Table(&ONCE), "Steps that each of its sessions makes once, at its start or its end."),
+        key("once", Kind::Table(&ONCE), "Steps that each of its sessions executes once, at its start or its end."),
         key("target", Text, "Name of the target of its requests that do not name one. Default: the first target."),
         HEADERS,
         SHARED_AUTH,
@@ -51,10 +51,10 @@ pub(crate) static SCENARIO: Shape = shape(
 
 static ANY_AUTH: [Kind; 2] = [Kind::Table(&AUTH), Only(false)];
 static A_CHECK: Kind = Kind::Table(&CHECK);
-const SHARED_AUTH: Key = key("auth", Any(&ANY_AUTH), "Authentication of its requests that have none themselves.");
-const SHARED_TIMEOUT: Key =
-    key("timeout", Time, "Time limit of an attempt of its requests without a limit of their own.");
-const SHARED_CHECKS: Key = key("check", List(&A_CHECK), "Checks of its responses, besides those of the requests.");
+const SHARED_AUTH: Key = key("auth", Any(&ANY_AUTH), "Authentication of its requests that do not set their own.");
+const SHARED_TIMEOUT: Key = key("timeout", Time, "Time limit of an attempt of its requests that do not set their own.");
+const SHARED_CHECKS: Key =
+    key("check", List(&A_CHECK), "Checks of its responses, in addition to those of its requests.");
 
 static RATES: [Kind; 2] = [Rate, Kind::Table(&PROFILE)];
 const RATE: Key = key("rate", Any(&RATES), "Arrival rate of sessions (open: of requests), or a rate profile.");
@@ -123,7 +123,7 @@ pub(crate) static USER_STAGES: Shape = shape(
     &[key(
         "stages",
         List(&Any(&[Pair(&Whole(0, MAX_USERS), &Time), Triple(&USER_STAGE)])),
-        "Stages of users at their start, at their end, and duration: [[0, 100, \"1m\"], [100, \"5m\"]].",
+        "Stages: number of users at the start, number of users at the end, and duration: [[0, 100, \"1m\"], [100, \"5m\"]].",
     )],
 )
 .needs(&["stages"]);
@@ -254,7 +254,7 @@ pub(crate) static REPLAY: Shape = shape(
         key(
             "timestamps",
             Choice(&STAMPS),
-            "Spread the requests of each tick of a coarse clock over it, or replay timestamps as recorded. Default: spread if all timestamps are whole seconds, or are a second or more apart with two or more requests each.",
+            "Spread the requests of each tick of a coarse clock over the tick, or replay timestamps as recorded. Default: spread if all timestamps are whole seconds, or are a second or more apart with two or more requests each.",
         ),
         key("think", Kind::Distribution, "With sessions: replaces the recorded think times. With closed: the think time."),
         USERS,
@@ -289,7 +289,7 @@ pub(crate) static FLOW: Shape = shape(
 const STEPS: Key = key("step", List(&Kind::Step), "The steps; the name of a request is a step that sends it.");
 
 pub(crate) static ONCE: Shape = shape(
-    "Steps that each session makes once, outside its flows.",
+    "Steps that each session executes once, outside its flows.",
     &[
         key("start", List(&Kind::Step), "Steps before the first flow, such as a login."),
         key("end", List(&Kind::Step), "Steps after the last flow, such as a logout."),
@@ -303,22 +303,22 @@ pub(crate) static CONDITIONED: [&str; 6] = ["value", "status", "check", "ok", "a
 const VALUE: Key = key(
     "value",
     Template,
-    "A text with placeholders, such as \"{{role}}\"; alone: the condition is that it has a value.",
+    "A text with placeholders, such as \"{{role}}\"; without further keys, the condition is that the text has a value.",
 );
-const IS: Key = key("is", Template, "The value is this.");
-const CONTAINS: Key = key("contains", Template, "The value contains this.");
+const IS: Key = key("is", Template, "The value equals this text.");
+const CONTAINS: Key = key("contains", Template, "The value contains this text.");
 const MATCHES: Key = key("matches", Text, "The value matches this regular expression.");
 const NUMBER: Key =
     key("number", Any(&[Text, Number(f64::NEG_INFINITY)]), "The value is a number in this range, such as \"> 3.5\".");
 const RESPONSE_STATUS: Key =
     key("status", Any(&[STATUS, List(&STATUS)]), "The status of the last response is one of these.");
-const PASSED: Key = key("check", Text, "The last response passed the check of this name.");
+const PASSED: Key = key("check", Text, "The last response passed the check with this name.");
 const SUCCEEDED: Key = key("ok", Boolean, "Whether the last request was successful.");
 const ALL: Key = key("all", List(&Kind::Condition), "All of these conditions hold.");
 const ANY: Key = key("any", List(&Kind::Condition), "At least one of these conditions holds.");
-const NOT: Key = key("not", Boolean, "The condition holds if it is not fulfilled. Default false.");
+const NOT: Key = key("not", Boolean, "Negate the condition. Default false.");
 const PROBABILITY: Key =
-    key("probability", Number(0.0), "Probability that it holds, for simulations, plans and dry runs.");
+    key("probability", Number(0.0), "Probability that the condition holds, for simulations, plans and dry runs.");
 
 pub(crate) static CONDITION: Shape = shape(
     "A condition on the session and its last response.",
@@ -360,17 +360,21 @@ pub(crate) static STEP: Shape = shape(
         key(
             "step",
             List(&Kind::Step),
-            "Instead of request: several steps, which repeat, if, until and while take together.",
+            "Instead of request: several steps, to which repeat, if, until and while apply as a whole.",
         ),
         key("name", Text, "Name of the step. Default: the request's name."),
         key("think", Kind::Distribution, "Think time after the request. Default: the think time of [arrivals]."),
         key("repeat", Whole(1, 65_535), "Number of repetitions. Default 1."),
         key("stay", Number(0.0), "Probability that the session continues after this step. Default 1."),
-        key("if", Kind::Table(&CONDITION), "Make the step only if this holds; else go on as if it was made."),
+        key("if", Kind::Table(&CONDITION), "Make the step only if this holds; otherwise continue as after the step."),
         key("until", Kind::Table(&CONDITION), "With repeat: end the repetitions as soon as this holds."),
         key("while", Kind::Table(&CONDITION), "With repeat: end the repetitions as soon as this does not hold."),
-        key("switch", List(&Kind::Table(&CASE)), "Where to go by the first condition that holds, instead of by next."),
-        key("on_failure", Choice(OnFailure::NAMES), "Overrides that of the request."),
+        key(
+            "switch",
+            List(&Kind::Table(&CASE)),
+            "Instead of next: the first condition that holds selects the next step.",
+        ),
+        key("on_failure", Choice(OnFailure::NAMES), "Overrides on_failure of the request."),
         key(
             "next",
             Named(&ANY_WEIGHT),
@@ -385,7 +389,11 @@ static ANY_WEIGHT: Kind = Any(&[Number(0.0), Kind::Table(&WEIGHT)]);
 pub(crate) static WEIGHT: Shape = shape(
     "A weight that depends on the session.",
     &[
-        key("value", Template, "The weight, such as \"{{premium}}\". What is not a number of at least 0 is 0."),
+        key(
+            "value",
+            Template,
+            "The weight, such as \"{{premium}}\". A text that is not a number of at least 0 counts as 0.",
+        ),
         key("expected", Number(0.0), "Expected weight, for simulations, plans and dry runs."),
     ],
 )

@@ -8,7 +8,7 @@ pub(crate) static DISTRIBUTIONS: Shape = shape(
     "A distribution of times: a table with one key, its name.",
     &[
         key("constant", Time, "A constant."),
-        key("uniform", Pair(&Time, &Time), "Uniform between the two."),
+        key("uniform", Pair(&Time, &Time), "Uniform between two values."),
         key("exponential", Time, "Exponential with this mean."),
         key("erlang", Kind::Table(&ERLANG), "A sum of exponential stages."),
         key("gamma", Kind::Table(&MEAN_AND_SCV), "Gamma."),
@@ -44,12 +44,12 @@ pub(crate) static MEAN_AND_SCV: Shape =
 const WITHIN: Key = key(
     "within",
     Pair(&Time, &Time),
-    "Truncation to this range; mean and scv are those before truncation. Default: none.",
+    "Truncation to this range; mean and scv are the values before truncation. Default: none.",
 );
 pub(crate) static LOGNORMAL: Shape = shape("Lognormal.", &[MEAN, SCV, WITHIN]).needs(&["mean", "scv"]);
 pub(crate) static HYPEREXPONENTIAL: Shape = shape(
     "Mixture of two exponentials.",
-    &[MEAN, SCV, key("p", Number(0.0), "Probability of the first. Default: balanced means."), WITHIN],
+    &[MEAN, SCV, key("p", Number(0.0), "Probability of the first exponential. Default: balanced means."), WITHIN],
 )
 .needs(&["mean", "scv"]);
 pub(crate) static WEIBULL: Shape = shape("Weibull.", &[MEAN, SHAPE]).needs(&["mean", "shape"]);

@@ -52,7 +52,7 @@ pub(crate) static REQUEST: Shape = shape(
         key(
             "metric",
             Any(&[Kind::Table(&METRIC), List(&Kind::Table(&METRIC))]),
-            "Numbers in the response that are results, such as a number of rows.",
+            "Numbers in the response to report as results, such as a number of rows.",
         ),
         key("check", List(&Kind::Table(&CHECK)), "Checks of the response; a failure makes the outcome check_failed."),
         key(
@@ -115,7 +115,7 @@ pub(crate) static WEBSOCKET: Shape = shape(
         key(
             "listen",
             Time,
-            "Listen for this long, or until count messages have arrived. Default: no time limit but response_timeout.",
+            "Listen for this time, or until count messages have arrived. Default: only response_timeout limits the time.",
         ),
     ],
 );
@@ -123,8 +123,12 @@ pub(crate) static WEBSOCKET: Shape = shape(
 pub(crate) static SUBMIT: Shape = shape(
     "A form of an earlier page, submitted as it was served.",
     &[
-        key("form", Text, "CSS selector of the form, or of the button that submits it. Of a form: its first button."),
-        key("page", Text, "Name of the request with the form in its response. Default: the one before it in the flow."),
+        key("form", Text, "CSS selector of the form, which is then submitted with its first button, or of the button."),
+        key(
+            "page",
+            Text,
+            "Name of the request whose response has the form. Default: the previous request in the flow.",
+        ),
         key(
             "fields",
             Named(&FIELD),
@@ -166,8 +170,11 @@ pub(crate) static PART: Shape = shape(
 .one_of(&["value", "file"]);
 
 const JSON: Key = key("json", Text, "JSONPath (RFC 9535), such as $.token.");
-const REGEX: Key =
-    key("regex", Text, "Regular expression, for the body, or for the text that the other part given with it finds.");
+const REGEX: Key = key(
+    "regex",
+    Text,
+    "Regular expression, applied to the body, or to the text that another part of this table finds.",
+);
 const GROUP: Key = key("group", Whole(0, MAX_WHOLE), "With regex: number of the group. Default 1.");
 const HEADER: Key = key("header", Text, "Header name.");
 const CSS: Key = key("css", Text, "CSS selector, such as input[name=csrf].");
@@ -204,7 +211,7 @@ pub(crate) static EXTRACT: Shape = shape(
 .some_of(&EXTRACTED);
 
 pub(crate) static METRIC: Shape = shape(
-    "A number in a response that is a result.",
+    "A number in a response to report as a result.",
     &[
         key("name", Form("^\\w+$"), "Name of the metric, and of the variable in templates."),
         JSON,
@@ -245,7 +252,7 @@ pub(crate) static CHECK: Shape = shape(
         key("contains", Template, "Expected substring."),
         key("matches", Text, "Expected regular expression."),
         key("count", Any(&[Text, Whole(0, u64::MAX)]), "Expected number of matches, 3 or \">= 1\"."),
-        key("not", Boolean, "The check passes if its condition is false. Default false."),
+        key("not", Boolean, "Negate the check. Default false."),
         key("status", Any(&[STATUS, List(&STATUS)]), "200, [200, 302], \"2xx\" or \"200..299\"."),
         HEADER,
         key("body", Only(true), "Check the decoded body; with is, contains or matches."),
@@ -294,7 +301,7 @@ pub(crate) static VALUES: Shape = shape(
         key(
             "prompt",
             PROMPT,
-            "Random text: the distribution of its number of tokens, such as lognormal:600,1; or \"trace\": as the entry of the replayed trace says.",
+            "Random text: the distribution of its number of tokens, such as lognormal:600,1; or \"trace\": the number in the entry of the replayed trace.",
         ),
         key(
             "trace_value",
@@ -304,10 +311,10 @@ pub(crate) static VALUES: Shape = shape(
         key(
             "conversation",
             Text,
-            "Messages of a chat as a JSON list: the earlier ones of the session with their responses, and the value of the variable with this name.",
+            "Messages of a chat as a JSON list: the earlier messages of the session with their responses, and the value of the variable with this name.",
         ),
-        key("prefix", Kind::Table(&PREFIX), "With prompt: a beginning that the prompts of a group share."),
-        key("corpus", File, "With prompt: text file to quote. Default: common English words."),
+        key("prefix", Kind::Table(&PREFIX), "With prompt: a prefix that the prompts of a group share."),
+        key("corpus", File, "With prompt: text file from which prompts are taken. Default: common English words."),
         key("words_per_token", Number(0.0), "With prompt or trace_value: number of words in a token. Default 1."),
         key(
             "overhead_tokens",
@@ -332,10 +339,10 @@ pub(crate) static VALUES: Shape = shape(
         key(
             "ragged",
             Boolean,
-            "With a CSV file: whether rows may lack values, which are then empty, or have further ones. Default false.",
+            "With a CSV file: whether rows may have missing values (read as empty) or extra values (ignored). Default false.",
         ),
         key("decimals", Whole(0, 9), "With random: number of decimals. Default 0."),
-        key("min", Number(f64::NEG_INFINITY), "With random: smallest value; lower ones become this value. Default: none."),
+        key("min", Number(f64::NEG_INFINITY), "With random: smallest value; smaller numbers are replaced by it. Default: none."),
     ],
 )
 .one_of(&["env", "file", "uuid", "sequence", "random", "prompt", "trace_value", "conversation", "work"]);
@@ -347,7 +354,7 @@ pub(crate) static PREFIX: Shape = shape(
     "A shared beginning of prompts.",
     &[
         key("tokens", Whole(1, MAX_WHOLE), "Its number of tokens."),
-        key("groups", Whole(1, MAX_WHOLE), "Number of different beginnings, equally likely. Default 1."),
+        key("groups", Whole(1, MAX_WHOLE), "Number of different beginnings, chosen with equal probability. Default 1."),
     ],
 )
 .needs(&["tokens"]);

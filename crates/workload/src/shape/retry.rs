@@ -11,14 +11,14 @@ static RETRY_OR_NONE: [Kind; 2] = [Kind::Table(&RETRY), Only(false)];
 pub(super) const RETRY_KEY: Key = key(
     "retry",
     Any(&RETRY_OR_NONE),
-    "Send a failed request again, such as { times = 3 }; false: do not. Default: that of the target, otherwise false.",
+    "Send a failed request again, such as { times = 3 }; false: never. Default: that of the target, otherwise false.",
 );
 static BREAKER_OR_NONE: [Kind; 2] = [Kind::Table(&CIRCUIT_BREAKER), Only(false)];
 
 pub(super) const BREAKER_KEY: Key = key(
     "circuit_breaker",
     Any(&BREAKER_OR_NONE),
-    "Send nothing for a time after too many failures, such as { failure_rate = 0.5 }; false: do. Default: that of the target, otherwise false.",
+    "Circuit breaker: send nothing for a time after too many failures, such as { failure_rate = 0.5 }; false: none. Default: that of the target, otherwise false.",
 );
 pub(super) const PATIENCE: Key = key(
     "patience",
@@ -55,21 +55,21 @@ pub(crate) static CIRCUIT_BREAKER: Shape = shape(
         key(
             "failure_rate",
             Number(0.0),
-            "It opens when this share of the attempts in the window have failed: above 0, at most 1. Default 0.5.",
+            "The breaker opens when this share of the attempts in the window has failed: above 0, at most 1. Default 0.5.",
         ),
         key("window", Time, "Time over which attempts are counted, by their ends. Default 10s."),
         key(
             "minimum_calls",
             Whole(1, MAX_WHOLE),
-            "Number of attempts in the window below which it does not open. Default 20.",
+            "Minimum number of attempts in the window before the breaker can open. Default 20.",
         ),
-        key("open", Time, "How long nothing is sent. Default 5s."),
+        key("open", Time, "Time during which the breaker stays open, so that no request is sent. Default 5s."),
         key(
             "half_open_calls",
             Whole(1, MAX_WHOLE),
-            "Number of trial attempts after that, which decide whether it closes or opens again. Default 1.",
+            "Number of trial attempts after this time; their results determine whether the breaker closes or opens again. Default 1.",
         ),
-        key("on", List(&FAILURE), "Outcomes and statuses that are failures. Default: those of retry."),
+        key("on", List(&FAILURE), "Outcomes and statuses that count as failures. Default: the same as for retry."),
     ],
 );
 
@@ -90,7 +90,7 @@ pub(crate) static BUDGET: Shape = shape(
     "A token bucket: each first attempt adds share of a token, each retry takes one.",
     &[
         key("share", Number(0.0), "Retries per first attempt."),
-        key("burst", Number(1.0), "Tokens at the start and at most. Default 10."),
+        key("burst", Number(1.0), "Number of tokens at the start, which is also the maximum. Default 10."),
     ],
 )
 .needs(&["share"]);

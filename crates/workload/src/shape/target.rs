@@ -62,7 +62,7 @@ pub(crate) static TARGET: Shape = shape(
         RETRY_KEY,
         BREAKER_KEY,
         PATIENCE,
-        key("resend", Boolean, "HTTP/2: resend requests that the server reports as not processed. Default true."),
+        key("resend", Boolean, "Resend unprocessed requests (HTTP/2), and repeatable ones on a closed reused connection. Default true."),
         key("tls", Kind::Table(&TLS), "TLS settings, for https."),
         key("proxy", Form("^http://\\S+$"), "HTTP proxy, as http://user:password@host:3128."),
         key("protocol", Choice(Protocol::NAMES), "HTTP/1.1 (default), HTTP/2, or negotiated by ALPN (https only)."),
@@ -86,7 +86,7 @@ pub(crate) static TARGET: Shape = shape(
 pub(crate) static TLS: Shape = shape(
     "TLS settings.",
     &[
-        key("insecure", Boolean, "Accept any certificate; every output says so. Default false."),
+        key("insecure", Boolean, "Accept any certificate; every output states this. Default false."),
         key("roots", File, "PEM file of trusted root certificates, instead of the system's."),
         key("certificate", File, "PEM file of the client certificate."),
         key("key", File, "PEM file of the client key."),
@@ -132,14 +132,14 @@ pub(crate) static OAUTH2: Shape = shape(
         key(
             "per",
             Choice(TokenScope::NAMES),
-            "Who shares a token: \"run\" (default), all with the same values of these keys, or \"session\".",
+            "Scope of a token: \"run\" (default; shared by all sessions with the same values of these keys) or \"session\".",
         ),
     ],
 )
 .needs(&["token_url", "client_id"]);
 
 pub(crate) static AWS: Shape = shape(
-    "What an AWS request is signed with.",
+    "Credentials and scope that sign an AWS request.",
     &[
         key("region", Text, "Region, such as eu-central-1."),
         key("service", Text, "Service, such as s3 or execute-api."),
@@ -165,7 +165,7 @@ pub(crate) static SCALABILITY: Shape = shape(
     "The Universal Scalability Law: rate n / (1 + contention (n - 1) + coherency n (n - 1)) with n requests present.",
     &[
         key("contention", Number(0.0), "Share of the work that only one request at a time can do. Default 0."),
-        key("coherency", Number(0.0), "Delay by each pair of requests. Default 0."),
+        key("coherency", Number(0.0), "Relative delay that each pair of requests adds. Default 0."),
     ],
 )
 .some_of(&["contention", "coherency"]);
@@ -190,23 +190,23 @@ pub(crate) static SERVER: Shape = shape(
         key(
             "cancel",
             Boolean,
-            "For simulate, with fcfs: a waiting request leaves the queue when its client gives up. Default false: the server works on it to the end.",
+            "For simulate, with fcfs: a waiting request leaves the queue when its client gives up. Default false: the server completes it.",
         ),
     ],
 );
 
 pub(crate) static ENGINE: Shape = shape(
-    "A server that makes tokens for a batch of sequences, step by step. A step takes step + per_sequence x sequences + per_prompt_token x prompt tokens.",
+    "A server that generates tokens for a batch of sequences, step by step. A step takes step + per_sequence x sequences + per_prompt_token x prompt tokens.",
     &[
         key("step", Time, "Time of a step without sequences, such as \"8ms\"."),
         key("per_sequence", Time, "Time that each sequence adds to a step. Default 0s."),
         key("sequences", Whole(1, MAX_WHOLE), "Maximum number of sequences in a batch; further requests wait."),
-        key("per_prompt_token", Time, "Time to read in a prompt token. Default 0s."),
+        key("per_prompt_token", Time, "Time to process a prompt token. Default 0s."),
         key("prompt_chunk", Whole(1, MAX_WHOLE), "Maximum number of prompt tokens in a step. Default: whole prompts."),
         key(
             "prefix_cache",
             Boolean,
-            "Whether beginnings of prompts that were seen before take no time, in blocks of 16 tokens. Default false.",
+            "Whether known prompt prefixes, in blocks of 16 tokens, are taken from a cache and need no time. Default false.",
         ),
     ],
 )
@@ -215,7 +215,7 @@ pub(crate) static ENGINE: Shape = shape(
 const WHEN_FULL: Key = key(
     "when_full",
     Choice(WhenFull::NAMES),
-    "What happens to a request that finds it full: rejected (default), or it waits outside, first come, first served.",
+    "A request that finds the region full is rejected (default), or waits outside, first come, first served.",
 );
 
 pub(crate) static REGION: Shape = shape(

@@ -22,13 +22,13 @@ offered_base::named! {
         Base64 = "base64",
         /// Base64 with `-` and `_`, without padding.
         Base64Url = "base64_url",
-        /// Percent-encoded, all characters but letters, digits and `-._~`.
+        /// Percent-encodes all characters except letters, digits and `-._~`.
         Url = "url",
         /// In upper case.
         Upper = "upper",
         /// In lower case.
         Lower = "lower",
-        /// The MD5 digest, in hexadecimal digits or as a second argument says.
+        /// The MD5 digest, in hexadecimal digits or in the encoding of the second argument.
         Md5 = "md5",
         /// The SHA-1 digest.
         Sha1 = "sha1",
@@ -36,13 +36,13 @@ offered_base::named! {
         Sha256 = "sha256",
         /// HMAC of a key and a text with SHA-1.
         HmacSha1 = "hmac_sha1",
-        /// The same with SHA-256.
+        /// HMAC of a key and a text with SHA-256.
         HmacSha256 = "hmac_sha256",
-        /// A random whole number between two, both included.
+        /// A random whole number between two numbers, inclusive.
         Random = "random",
-        /// Random letters and digits, as many as the argument says.
+        /// Random letters and digits; the argument is their number.
         RandomText = "random_text",
-        /// One of the arguments, each as likely.
+        /// One of the arguments, with equal probabilities.
         Choice = "choice",
         /// The time in a strftime format, moved by an offset such as `+1d` or `-2h`.
         Date = "date",
@@ -89,7 +89,7 @@ impl Expression {
         parser.rest.is_empty().then_some(expression).filter(|whole| !matches!(whole, Self::Piece(_)))
     }
 
-    /// The texts, numbers and values in it.
+    /// The texts, numbers and values in the expression.
     pub fn pieces(&self) -> Vec<&Piece> {
         match self {
             Self::Piece(piece) => vec![piece],
@@ -155,7 +155,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// The characters at the start that fit.
+    /// The characters at the start that satisfy the condition.
     fn take(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
         let (taken, rest) = self.rest.split_at(self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len()));
         self.rest = rest;
@@ -257,7 +257,7 @@ impl Piece {
         }
     }
 
-    /// The pieces that it is made of: of an expression its texts, numbers and values.
+    /// The pieces: the texts, numbers and values of an expression.
     pub fn atoms(&self) -> Vec<&Self> {
         match self {
             Self::Expression(expression, _) => expression.pieces(),

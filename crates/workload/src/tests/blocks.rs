@@ -106,7 +106,7 @@ fn blocks_are_written_as_they_are_read() {
 fn mistakes_in_blocks_are_named() {
     for (steps, reason) in [
         ("[\"a\", { repeat = 2, step = [] }, \"b\", \"c\", \"d\"]", "at least one step"),
-        ("[\"a\", { repeat = 2, think = \"1s\", step = [\"b\"] }, \"c\", \"d\"]", "goes with request"),
+        ("[\"a\", { repeat = 2, think = \"1s\", step = [\"b\"] }, \"c\", \"d\"]", "needs request"),
         ("[\"a\", { until = { ok = true }, step = [\"b\"] }, \"c\", \"d\"]", "maximum number of repetitions"),
         ("[\"a\", { repeat = 2, step = [\"b\"], request = \"c\" }, \"d\"]", "request"),
         ("[{ if = { ok = true }, step = [\"a\", \"b\"] }, \"c\", \"d\"]", "before any response"),

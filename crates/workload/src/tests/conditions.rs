@@ -103,7 +103,7 @@ fn conditions_that_cannot_be_decided_are_errors() {
         ),
         (
             "step = [{ request = \"a\" }, { request = \"b\", if = { ok = true, is = \"x\" } }, { request = \"c\" }]",
-            "go with value",
+            "need value",
         ),
         (
             "step = [{ request = \"a\" }, { request = \"b\", if = { ok = true, probability = 2 } }, { request = \"c\" }]",

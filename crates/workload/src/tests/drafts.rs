@@ -84,13 +84,13 @@ fn conflicting_parts_are_refused() {
         (|draft| draft.duration = Nanos::ZERO, "leave nothing of the duration 0s"),
         (|draft| draft.skip_last = Nanos::from_secs(10), "leave nothing of the duration 10s"),
         (|draft| draft.requests.clear(), "between 1 and 65535"),
-        (|draft| draft.requests[1].name = "/a".to_owned(), "a second request named `/a`"),
+        (|draft| draft.requests[1].name = "/a".to_owned(), "two requests are named `/a`"),
         (|draft| draft.requests[1].weight = f64::NAN, "a weight must be zero or more, not NaN"),
         (|draft| draft.requests.iter_mut().for_each(|request| request.weight = 0.0), "a weight above zero"),
         (|draft| draft.requests[1].path = Template::new("/{{shop}}"), "request `b`: {{shop}} is undefined"),
         (|draft| draft.thresholds = vec!["p99{c} < 1s".parse().unwrap()], "`c` is not one of /a, b"),
         (|draft| draft.stations = vec![station()], "[[station]] cannot be combined with [server]"),
-        (|draft| (draft.server, draft.stations) = (None, vec![station(), station()]), "a second station named `db`"),
+        (|draft| (draft.server, draft.stations) = (None, vec![station(), station()]), "two stations are named `db`"),
         (|draft| draft.sessions = replay(), "sessions use request number 2, but there are only 2"),
         (
             |draft| {
@@ -101,7 +101,7 @@ fn conflicting_parts_are_refused() {
         ),
         (|draft| change_target(draft, |target| target.with_response_timeout(Nanos::ZERO)), "must be longer than 0s"),
         (|draft| change_target(draft, |target| target.with_connect_timeout(Nanos::ZERO)), "must be longer than 0s"),
-        (|draft| change_target(draft, |target| target.with_redirects(101)), "101 redirects in a row lead nowhere"),
+        (|draft| change_target(draft, |target| target.with_redirects(101)), "101 redirects are too many"),
         (
             |draft| {
                 change_target(draft, |target| target.with_url("postgres://a@h/b".parse().unwrap()).with_cookies(true));
@@ -138,13 +138,13 @@ fn conflicting_parts_are_refused() {
         (|draft| draft.requests[0].extract = vec![taken(Find::Body, Which::Random)], "cannot be extracted as a whole"),
         (
             |draft| draft.requests[0].checks = vec![Check::of(Test::Size(Sizes { least: 2, most: 1 }))],
-            "no number is from 2 to 1",
+            "the range 2..1 is empty",
         ),
-        (|draft| draft.variables = vec![constant("a", Per::Request)], "is the same for all"),
-        (|draft| draft.variables = vec![rows(Order::Random, AtEnd::Stop)], "random rows have no end"),
+        (|draft| draft.variables = vec![constant("a", Per::Request)], "a constant has only one value"),
+        (|draft| draft.variables = vec![rows(Order::Random, AtEnd::Stop)], "rows in random order have no last row"),
         (
             |draft| draft.thresholds = ["p99 < 1s", "response.p99 > 1ms"].map(|text| text.parse().unwrap()).to_vec(),
-            "a second threshold of response.p99",
+            "response.p99 has two thresholds",
         ),
     ];
     for (breaks, says) in broken {

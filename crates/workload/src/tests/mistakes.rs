@@ -21,12 +21,12 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[generator]\ntolerance = \"0.05\"",
         4,
-        &["`0.05` is not a share of a percentile", "tolerance = \"5%\""],
+        &["`0.05` is not a percentage", "tolerance = \"5%\""],
     ),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[generator]\ntolerance = \"-1%\"",
         4,
-        &["-1 % is not a share", "0% or more"],
+        &["-1 % is not a valid tolerance", "0% or more"],
     ),
     ("duration = \"10s\"\narrivals.open.rate = 100", 2, &["such as \"10s\" or \"100/s\""]),
     (
@@ -57,7 +57,7 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
         2,
         &["bad.txt:2: `two` is not a number"],
     ),
-    ("late_after = \"1s\"\nduration = \"10s\"\narrivals.open.rate = \"1/s\"", 1, &["goes with late = \"skip\""]),
+    ("late_after = \"1s\"\nduration = \"10s\"\narrivals.open.rate = \"1/s\"", 1, &["needs late = \"skip\""]),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\ntarget.url = \"wss://x/\"",
         3,
@@ -72,7 +72,7 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\n[[request]]\nget = \"/\"",
         5,
-        &["a second request named"],
+        &["two requests are named"],
     ),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[request]]\nget = \"/\"\nheaders = { A = \"x\\r\\nB: y\" }",
@@ -107,7 +107,7 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = {}",
         5,
-        &["server.rates: has no coefficient", "contention = 0.05"],
+        &["server.rates has no coefficient", "contention = 0.05"],
     ),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ndiscipline = \"infinite\"",
@@ -122,12 +122,12 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[server]\nservice.constant = \"1s\"\nrates = [1]\ncancel = true",
         6,
-        &["server.cancel: does not go with rates"],
+        &["server.cancel cannot be combined with rates"],
     ),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[station]]\nname = \"db\"\nservice.constant = \"1s\"\nwhen_full = \"wait\"",
         6,
-        &["station[0].when_full: goes with capacity"],
+        &["station[0].when_full needs capacity"],
     ),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[[region]]\nname = \"p\"\nstations = [\"bd\"]\ncapacity = 2\n[[station]]\nname = \"db\"\nservice.constant = \"1s\"",
@@ -153,7 +153,7 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\n\"response.p99\" = \"< 2\"",
         4,
-        &["not a limit for response.p99", "250ms"],
+        &["has no unit; write for example", "ms"],
     ),
     ("duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\nresponse.p99 = \"< 2ms\"", 4, &["in quotes"]),
     (
@@ -166,7 +166,7 @@ const MISTAKES: &[(&str, u32, &[&str])] = &[
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\nerrors = { bound = \"< 5%\", after = \"1s\" }",
         4,
-        &["`after` goes with stop = true"],
+        &["`after` needs stop = true"],
     ),
     (
         "duration = \"10s\"\narrivals.open.rate = \"1/s\"\n[thresholds]\nerrors = { bound = \"< 5%\", stopp = true }",

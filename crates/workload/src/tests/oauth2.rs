@@ -36,7 +36,7 @@ fn mistakes_are_named() {
         ("token_url = \"token\", client_id = \"me\"", &["`token` is not a token endpoint", "\"/oauth/token\""]),
         ("token_url = \"/t\", client_id = \"me\", client_auth = \"header\"", &["`header` is not one of basic, body"]),
         ("token_url = \"/t\", client_id = \"me\", grant = \"password\", username = \"u\"", &["needs `password`"]),
-        ("token_url = \"/t\", client_id = \"me\", refresh_token = \"r\"", &["`refresh_token` does not go with"]),
+        ("token_url = \"/t\", client_id = \"me\", refresh_token = \"r\"", &["`refresh_token` cannot be combined with"]),
         ("token_url = \"/t\", client_id = \"me\", parameters = { scope = \"a\" }", &["`scope` is a key of its own"]),
         (
             "token_url = \"https://id.test/t\", client_id = \"me\"",

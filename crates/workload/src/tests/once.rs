@@ -208,11 +208,11 @@ fn mistakes_are_named() {
         Workload::parse(&text, "w", &|_| Err(String::new())).unwrap_err().to_string()
     };
     for (text, reason) in [
-        (format!("{}\n{REQUESTS}[once]\nstart = [\"log in\"]\n", MODELS[0]), "write what sessions do in between"),
+        (format!("{}\n{REQUESTS}[once]\nstart = [\"log in\"]\n", MODELS[0]), "write the steps in between"),
         (format!("arrivals.closed = {{ users = 1, visitor = \"new\" }}\n{REQUESTS}{FLOW}"), "same visitor"),
         (format!("arrivals.open.rate = \"1/s\"\n{REQUESTS}{FLOW}"), "partly_open or closed"),
         (format!("{}\n{REQUESTS}{}", MODELS[0], FLOW.replace("log out", "log off")), "no request is named `log off`"),
-        (format!("[[scenario]]\nname = \"s\"\n{}\n{REQUESTS}{FLOW}", MODELS[0]), "a key of each [[scenario]]"),
+        (format!("[[scenario]]\nname = \"s\"\n{}\n{REQUESTS}{FLOW}", MODELS[0]), "this key in each [[scenario]]"),
     ] {
         let message = parse(&text);
         assert!(message.contains(reason), "{reason}: {message}");

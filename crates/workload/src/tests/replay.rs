@@ -121,15 +121,15 @@ fn requests_of_one_second_are_spread_over_it_by_default() {
 #[test]
 fn invalid_traces_are_errors_with_their_line() {
     for (replay, part) in [
-        ("trace = \"day.trace\", timestamps = \"spread\"", "are not whole seconds"),
+        ("trace = \"day.trace\", timestamps = \"spread\"", "are not from a coarse clock"),
         ("trace = \"seconds.trace\", timestamps = \"sperad\"", "did you mean `spread`"),
         ("trace = \"none.trace\"", "cannot read `none.trace`"),
-        ("trace = \"bad.trace\"", "bad.trace:3: request 1 has not been named yet"),
+        ("trace = \"bad.trace\"", "bad.trace:3: request 1 is not defined before this entry"),
         ("trace = \"day.trace\", speed = 0", "above zero"),
         ("trace = \"day.trace\", as = \"opne\"", "did you mean `open`"),
         ("trace = \"day.trace\", as = \"closed\"", "`users` is missing"),
-        ("trace = \"day.trace\", users = 3", "goes with as = \"closed\""),
-        ("trace = \"day.trace\", think = { constant = \"1s\" }", "an open replay does not think"),
+        ("trace = \"day.trace\", users = 3", "needs as = \"closed\""),
+        ("trace = \"day.trace\", think = { constant = \"1s\" }", "an open replay has no think times"),
         ("speed = 2.0", "`trace` is missing"),
     ] {
         let why = workload(replay).unwrap_err().to_string();
@@ -142,7 +142,7 @@ fn invalid_traces_are_errors_with_their_line() {
         ("", "not a trace"),
         ("offered.trace/1", "no entries"),
         ("offered.trace/1\nGET /a\n5 0 0\n4 0 0", "t:4: 4 s is before"),
-        ("offered.trace/1\nGET /a\n5 1 0", "numbered as they begin"),
+        ("offered.trace/1\nGET /a\n5 1 0", "number sessions in the order in which they begin"),
         ("offered.trace/1\nGET a b", "is not a request"),
         ("offered.trace/1\nGET /a\n5 0", "is not an entry"),
         ("offered.trace/1\nGET /a\n5e3 0 0", "is not an entry"),

@@ -126,7 +126,7 @@ fn mistakes_of_scenarios_name_their_place() {
         ("requests = [\"report\"]", "requests = [\"home\"]", "is in no scenario"),
         ("duration = \"60s\"", "requests = 100", "`end` is missing"),
         ("duration = \"60s\"", "duration = \"60s\"\narrivals.closed.users = 1", "cannot be combined with `arrivals`"),
-        ("duration = \"60s\"", "duration = \"60s\"\nsessions = 5", "no common number"),
+        ("duration = \"60s\"", "duration = \"60s\"\nsessions = 5", "cannot share a number"),
     ] {
         let text = TWO.replace(from, to);
         let mistake = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();

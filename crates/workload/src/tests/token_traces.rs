@@ -139,8 +139,8 @@ fn wrong_traces_are_explained() {
             "no entries in this window; it ends after 3s500ms",
         ),
         ("trace = \"azure.csv\", window = [\"2s\", \"1s\"]", VARIABLES, "must end after it begins"),
-        ("trace = \"azure.csv\", rate = \"1/s\", speed = 2", VARIABLES, "the times are those of `rate`"),
-        ("trace = \"azure.csv\", process = \"constant\"", VARIABLES, "goes with rate"),
+        ("trace = \"azure.csv\", rate = \"1/s\", speed = 2", VARIABLES, "`rate` replaces the recorded times"),
+        ("trace = \"azure.csv\", process = \"constant\"", VARIABLES, "needs rate"),
         (
             "trace = \"azure.csv\", rate = \"1/s\", process = \"poisson-fixed-count\"",
             VARIABLES,
@@ -160,11 +160,11 @@ fn wrong_traces_are_explained() {
     }
     let open = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[variables]\n{VARIABLES}\n");
     let why = Workload::parse(&open, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();
-    assert!(why.contains("of a replayed trace with numbers of tokens"), "{why}");
+    assert!(why.contains("needs a replayed trace with numbers of tokens"), "{why}");
     let logged = "[arrivals]\nreplay = { trace = \"day.trace\" }\n[variables]\nprompt = { prompt = \"trace\" }\n";
     let why = Workload::parse(logged, "w.toml", &|_| Ok("offered.trace/1\nGET /a\n0 0 0\n".into()));
     let why = why.unwrap_err().to_string();
-    assert!(why.contains("of a replayed trace with numbers of tokens"), "{why}");
+    assert!(why.contains("needs a replayed trace with numbers of tokens"), "{why}");
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn drawn_lengths_have_a_minimum() {
     // Below 1.5: a share of 1 - exp(-1.5), 78 %.
     assert!((130..180).contains(&ones), "{ones}");
     for (variable, part) in
-        [("uuid = true, min = 1", "goes with random"), ("random = \"uniform:1..2\", min = \"a\"", "expected a number")]
+        [("uuid = true, min = 1", "needs random"), ("random = \"uniform:1..2\", min = \"a\"", "expected a number")]
     {
         let text = format!("duration = \"1s\"\narrivals.open.rate = \"1/s\"\n[variables]\nx = {{ {variable} }}\n");
         let why = Workload::parse(&text, "w.toml", &|_| Err(String::new())).unwrap_err().to_string();

@@ -112,7 +112,7 @@ pub(super) fn of_flows(text: &mut String, flows: &Flows, requests: &[Request], c
     }
 }
 
-/// The steps of a flow, with those of a block within it.
+/// The steps of a flow; the steps of a block are in a list inside it.
 fn steps(flows: &Flows, flow: &Flow, requests: &[Request], conditions: &[Condition]) -> Vec<Pairs> {
     let numbers: Vec<u16> = flows.steps_of(flow).map(|(number, _)| number).collect();
     let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return Vec::new() };
@@ -120,7 +120,7 @@ fn steps(flows: &Flows, flow: &Flow, requests: &[Request], conditions: &[Conditi
     listed(*first..*last + 1, &own, &|number| of_step(flows, number, requests, conditions), conditions)
 }
 
-/// The steps with these numbers, among which are these blocks.
+/// The steps with these numbers, of which these blocks are a part.
 fn listed(
     range: std::ops::Range<u16>,
     blocks: &[&Block],

@@ -42,7 +42,7 @@ fn condition(held: flow::Condition, conditions: &[Condition]) -> Pairs {
     keys.maybe(held.probability, |keys, probability| keys.raw("probability", written_number(probability)))
 }
 
-/// The keys of what a condition examines.
+/// The keys of a condition.
 fn examined(Condition { subject, negated }: &Condition) -> Pairs {
     let keys = Pairs::default();
     let parts = |parts: &[Condition]| list(parts, |part| examined(part).table());

@@ -193,7 +193,7 @@ impl Check {
         Self { name: usual_name(kind, &description, false), test, negated: false }
     }
 
-    /// The same check, with its default name; if `negated`, it passes if its condition is false.
+    /// A check with this condition and its default name; if `negated`, it passes if the condition is false.
     #[must_use]
     pub fn negated(self, negated: bool) -> Self {
         let (kind, description, _) = tested(&self.test);

@@ -493,3 +493,25 @@ fn a_small_workload_is_written_as_one_would() {
                 [[request]]\nname = \"home\"\nget = \"/\"\n";
     assert_eq!(read(text).to_string(), text);
 }
+
+/// Keys that neither the random workloads nor other tests write.
+const REST: &str = r#"
+duration = "1m"
+secret_names = ["X-Tenant"]
+arrivals.open.rate = "1/s"
+generator.on_disk_full = "stop"
+server = { service.exponential = "1ms", cancel = true }
+[target]
+url = "http://h/"
+resolve = "first"
+omit_headers = ["Accept"]
+auth.aws = { region = "eu-central-1", service = "s3", access_key = "a", secret_key = "k", token = "t" }
+[[request]]
+get = "/"
+"#;
+
+#[test]
+fn the_remaining_keys_are_written() {
+    let workload = read(REST);
+    assert_eq!(read(&workload.to_string()), workload, "{workload}");
+}

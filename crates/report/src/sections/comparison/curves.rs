@@ -18,7 +18,7 @@ pub(super) fn percentiles(runs: &[Run]) -> Chart {
     Chart {
         id: "percentiles-of-all".into(),
         title: "Response time percentiles of all runs".into(),
-        caption: "The lower curve is the faster run at that percentile. Where curves cross, one run is faster for most requests and slower in the tail."
+        caption: "At each percentile, the run with the lower curve is faster. If curves cross, one run is faster for most requests and slower in the tail."
             .into(),
         x: Axis::nines("share of requests"),
         y: Axis::log("response time (ms)"),
@@ -87,8 +87,8 @@ impl LoadAxis {
         points
     }
 
-    /// Series of a figure per model: those with an interval, those of runs too short for one, and, as open circles, those of invalid
-    /// runs. `nth` is the number of the figure among `figures` in the chart.
+    /// Series of a figure for each model: the runs with an interval, the runs that are too short for an interval, and
+    /// the invalid runs, as open circles. `nth` is the number of the figure among `figures` in the chart.
     fn series(
         &self,
         runs: &[Run],
@@ -146,7 +146,7 @@ pub(super) fn response_by_load(runs: &[Run]) -> Chart {
     Chart {
         id: "response-by-load".into(),
         title: "Response time by load".into(),
-        caption: "Flat at low load, then rising like a hockey stick. The dotted line, for a modelled server, is the lower bound: the service time, and the queue above the capacity. Open circles are invalid runs."
+        caption: "The response time is nearly constant at low load and rises steeply near the capacity. The dotted line, for a modelled server, is the lower bound: the service time, and above the capacity the time in the queue. Open circles are invalid runs."
             .into(),
         x: load.axis,
         y: Axis::linear("response time (ms)"),
@@ -174,7 +174,7 @@ fn asymptote(runs: &[Run], load: &LoadAxis) -> Option<Shape> {
 /// Maximum relative difference of mean think times that count as equal.
 const SAME_THINK_TIME: f64 = 0.05;
 
-/// R >= N / capacity - Z and R >= S: one line for equal think times, else a bound per run.
+/// R >= N / capacity - Z and R >= S: one line if all think times are equal, otherwise one bound per run.
 fn closed_bounds(runs: &[Run], load: &LoadAxis, server: ServerLimits) -> Vec<[f64; 2]> {
     let bound = |n: f64, think: f64| (n / server.capacity_per_s * 1e3 - think).max(server.service_ms);
     // The workload's think time: that of a short run differs by chance, and that of slow responses by the end of the run.
@@ -220,7 +220,7 @@ pub(super) fn cov(runs: &[Run]) -> Chart {
     Chart {
         id: "cov-of-all".into(),
         title: "CoV of the gaps by load".into(),
-        caption: "1 for Poisson arrivals at any load. Closed users deviate when they spend more of their time waiting: see the next chart."
+        caption: "The CoV is 1 for Poisson arrivals at any load. With closed users it deviates when they spend more of their time waiting: see the next chart."
             .into(),
         x: load.axis,
         y: Axis::linear("CoV of the gaps"),

@@ -1,8 +1,9 @@
-//! Values in JSON bodies, found by a path (`JSONPath`, RFC 9535) within bounds of memory and time.
+//! Finds values in JSON bodies by a path (`JSONPath`, RFC 9535), within limits of memory and time.
 //!
 //! A path of names, indexes and wildcards is followed while the body is parsed, and only matching values are built. Other
 //! paths (`..`, filters, slices, indexes from the end, lists of selectors) need the whole document as a tree, which is
-//! many times larger than its text: a few bytes of JSON are a map of 600 bytes. Both count their allocations.
+//! many times larger than its text: a few bytes of JSON can become a map of 600 bytes. Both methods count their
+//! allocations.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
@@ -35,8 +36,8 @@ const VISIT: Nanos = Nanos(50);
 /// Cost of a `match` or `search` in a filter, in visits: it compiles its regular expression each time.
 const FUNCTION_VISITS: usize = 1000;
 
-const TOO_LARGE: &str = "the JSON would need more than 64 MB of memory; a path of names, indexes and * needs less than one with .., \
-                         filters or slices";
+const TOO_LARGE: &str =
+    "the JSON would need more than 64 MB of memory; use a path of names, indexes and *, without .., filters and slices";
 const TOO_MANY_VISITS: &str = "the JSON path would visit more than 1,000,000 values; use fewer .. and simpler filters";
 
 /// A JSON path, and the text of each `null` that it finds.
@@ -67,7 +68,7 @@ pub(in crate::script) enum Step {
 pub(in crate::script) struct Cost {
     /// Number of `..`.
     descents: u32,
-    /// Number of further selectors in lists.
+    /// Number of selectors after the first one in each comma-separated list, added over all lists.
     selectors: usize,
     /// Number of paths from the root in filters.
     roots: u32,
@@ -140,7 +141,7 @@ impl JsonQuery {
 }
 
 impl ParsedResponse<'_> {
-    /// Whether a path may visit this many values of a tree.
+    /// Whether the number of values of a tree that a path may visit is within the limit.
     fn allows_visits(&self, visits: usize) -> bool {
         if visits > MAX_VISITS {
             let _ = self.incomplete.set(TOO_MANY_VISITS);
@@ -238,7 +239,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Counts one more value, built or passed over.
+    /// Counts one more value, built or skipped.
     fn count<E: serde::de::Error>(&self) -> Result<(), E> {
         self.values.set(self.values.get() + 1);
         if self.values.get().is_multiple_of(VALUES_PER_TIME_CHECK) && !(self.has_time)() {

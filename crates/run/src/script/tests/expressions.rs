@@ -49,7 +49,7 @@ fn functions_have_the_values_of_other_tools() {
         ("who + 1", "`ann smith` is not a number"),
         ("n / 0", "division by zero"),
         ("sha256('a', 'octal')", "not an encoding"),
-        ("random(2, 1)", "has no number"),
+        ("random(2, 1)", "is an empty range"),
         ("random_text(-1)", "not a whole number"),
         ("date('%Y', '1 day')", "not an offset"),
     ] {

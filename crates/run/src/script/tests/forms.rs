@@ -110,13 +110,17 @@ fn buttons_override_what_their_form_says() {
 #[test]
 fn a_form_that_is_not_there_or_lacks_a_field_is_a_missing_value() {
     for (submit, page, reason) in [
-        ("submit = \"#none\"", EDIT, "form `#none`: no element of the page matches it; the page has form[id=\"edit\"]"),
+        (
+            "submit = \"#none\"",
+            EDIT,
+            "form `#none`: no element of the page matches the selector; the page has form[id=\"edit\"]",
+        ),
         ("submit = \"#none\"", "<form name=a></form><form action='/b?c=1'>", "form[action^=\"/b\"], form[name=\"a\"]"),
         ("submit = \"#none\"", "<p>", "the page has no form"),
         ("submit = \"p\"", "<p>", "not in a form"),
         ("submit = { form = \"#edit\", fields = { txt = \"a\" } }", EDIT, "has no field `txt` (did you mean `text`?)"),
         ("submit = \"form\"", "<form method=dialog></form>", "closes a dialog"),
-        ("submit = \"form\"", "<form action='http://other.test/'></form>", "is not on http://h:81"),
+        ("submit = \"form\"", "<form action='http://other.test/'></form>", "is on another server than http://h:81"),
         ("submit = \"a[\"", EDIT, "not a valid CSS selector"),
     ] {
         let error = submitted(submit, &[], page.as_bytes()).unwrap_err();

@@ -1,15 +1,13 @@
-//! Conversations with language models: prompts that hold the earlier turns of their session.
+//! Conversations with language models: prompts that contain the earlier turns of their session.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 
-use offered_base::Nanos;
 use offered_schedule::trace::TokenEntry;
 use offered_workload::prompt::PromptKey;
 use offered_workload::script::{Per, Source, Variable};
 use offered_workload::template::Escaping;
 
-use super::{MissingValue, Text, Values};
+use super::{Fresh, MissingValue, Text, Values};
 use crate::script::{RequestContext, SessionState};
 
 /// The turns of a conversation that are complete.
@@ -17,7 +15,7 @@ use crate::script::{RequestContext, SessionState};
 pub(in crate::script) struct Conversation {
     /// The messages of user and assistant, as JSON objects separated by commas.
     pub(super) messages: String,
-    /// Their tokens, as far as they are known.
+    /// The known tokens of the conversation.
     tokens: u64,
 }
 
@@ -71,7 +69,7 @@ impl Values {
     /// The message of the user whose text is the value of variable `user`, as JSON. A later one of a conversation has no shared prefix.
     pub(super) fn user_message(
         &self,
-        now: &Cell<Option<Nanos>>,
+        fresh: &Fresh,
         (user, is_later): (&str, bool),
         context: RequestContext,
         state: Option<&SessionState>,
@@ -82,7 +80,7 @@ impl Values {
                 let text = prompt.text_without_prefix(self.prompt_key(number, *per, context));
                 Cow::Owned(text.map_err(MissingValue::Value)?)
             }
-            _ => self.value(now, number, 0, context, state)?,
+            _ => self.value(fresh, number, 0, context, state)?,
         };
         Ok(format!("{{\"role\":\"user\",\"content\":\"{}\"}}", Escaping::Json.apply(&text)))
     }
@@ -99,7 +97,7 @@ impl Values {
     ) {
         let Source::Conversation(user) = &self.variables[usize::from(number)].source else { return };
         let is_later = state.conversations.contains_key(&number);
-        let message = self.user_message(&Cell::new(None), (user, is_later), context, Some(state));
+        let message = self.user_message(&Fresh::default(), (user, is_later), context, Some(state));
         let Ok(message) = message else { return };
         let conversation = state.conversations.entry(number).or_default();
         if !conversation.messages.is_empty() {

@@ -1,21 +1,18 @@
 //! Evaluating expressions in placeholders.
 
-use std::cell::Cell;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 use md5::Md5;
-use offered_base::{Nanos, Seed, Stream};
-use offered_io::unix_now;
+use offered_base::{Seed, Stream};
 use offered_workload::script::data;
 use offered_workload::template::{self, Function, Operator, Piece, Template, in_url};
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-use super::{MissingValue, Text, Values};
+use super::{Fresh, MissingValue, Text, Values};
 use crate::script::hashes::{hex, hmac_sha256};
 use crate::script::{RequestContext, SessionState};
 
@@ -36,8 +33,8 @@ pub(super) enum Expression {
 #[derive(Clone, Copy)]
 pub(super) struct Evaluation<'a> {
     pub(super) values: &'a Values,
-    /// The time of the text that contains it.
-    pub(super) now: &'a Cell<Option<Nanos>>,
+    /// The values that are new in the text that contains it.
+    pub(super) fresh: &'a Fresh,
     pub(super) context: RequestContext,
     pub(super) state: Option<&'a SessionState>,
 }
@@ -65,7 +62,7 @@ impl Expression {
     /// A value is missing, or not of the kind that its function takes.
     pub(super) fn evaluate(&self, at: Evaluation<'_>) -> Result<String, MissingValue> {
         match self {
-            Self::Text(text) => at.values.plain_at(at.now, text, at.context, at.state),
+            Self::Text(text) => at.values.plain_at(at.fresh, text, at.context, at.state),
             Self::Operation(operator, both) => {
                 let [left, right] = [both[0].number(at)?, both[1].number(at)?];
                 let result = match operator {
@@ -132,23 +129,24 @@ fn call(function: Function, number: u16, arguments: &[Expression], at: Evaluatio
             let [low, high] =
                 [arguments[0].whole(at, -MAX_WHOLE, MAX_WHOLE)?, arguments[1].whole(at, -MAX_WHOLE, MAX_WHOLE)?];
             if low > high {
-                return Err(wrong(format!("random({low}, {high}) has no number")));
+                return Err(wrong(format!("random({low}, {high}) is an empty range")));
             }
             (low + stream().below((high - low) as u64 + 1) as i64).to_string()
         }
         Function::RandomText => {
+            let length = arguments[0].whole(at, 0.0, MAX_RANDOM_TEXT)?;
             let mut stream = stream();
-            (0..arguments[0].whole(at, 0.0, MAX_RANDOM_TEXT)?).map(|_| letter(&mut stream)).collect()
+            at.fresh.unique(|| (0..length).map(|_| letter(&mut stream)).collect())
         }
         Function::Choice => argument(stream().below(arguments.len() as u64) as usize)?,
         Function::Date => date(at, &argument(0)?, arguments.get(1).map(|offset| offset.evaluate(at)).transpose()?)?,
-        Function::Traceparent => {
+        Function::Traceparent => at.fresh.unique(|| {
             // Unique over all runs, like a uuid.
             let mut stream = random(Seed(at.values.seed().0 ^ at.values.run_number() ^ 0x7472_6163_6570_6172));
             let mut words = || stream.below(1 << 32);
             let trace = format!("{:08x}{:08x}{:08x}{:08x}", words(), words(), words(), words() | 1);
             format!("00-{trace}-{:08x}{:08x}-01", words(), words() | 1)
-        }
+        }),
     })
 }
 
@@ -157,7 +155,7 @@ fn letter(stream: &mut Stream) -> char {
     char::from(LETTERS[stream.below(LETTERS.len() as u64) as usize])
 }
 
-/// Bytes in hexadecimal digits, or as the argument says.
+/// Bytes as hexadecimal digits, or in the encoding of the argument.
 fn encoded(bytes: &[u8], encoding: Option<&Expression>, at: Evaluation<'_>) -> Result<String, MissingValue> {
     let encoding = encoding.map_or(Ok("hex".to_owned()), |encoding| encoding.evaluate(at))?;
     Ok(match encoding.as_str() {
@@ -170,8 +168,7 @@ fn encoded(bytes: &[u8], encoding: Option<&Expression>, at: Evaluation<'_>) -> R
 
 /// The time in a format, moved by an offset such as `+1d` or `-2h`.
 fn date(at: Evaluation<'_>, format: &str, offset: Option<String>) -> Result<String, MissingValue> {
-    let now = at.now.get().unwrap_or_else(unix_now);
-    at.now.set(Some(now));
+    let now = at.fresh.now();
     let offset = offset.unwrap_or_default();
     let seconds = offset_seconds(&offset)
         .ok_or_else(|| wrong(format!("`{offset}` is not an offset; write for example '+1d', '-2h' or '+90s'")))?;
@@ -186,7 +183,7 @@ fn date(at: Evaluation<'_>, format: &str, offset: Option<String>) -> Result<Stri
     }
 }
 
-/// Seconds of `+1d`, `-2h`; of an empty text 0.
+/// The seconds of an offset such as `+1d` or `-2h`; 0 for an empty text.
 fn offset_seconds(offset: &str) -> Option<i64> {
     let offset = offset.trim();
     if offset.is_empty() {

@@ -2,12 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
 
 use bytes::{Buf as _, Bytes};
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Reason};
 
 use super::response::{Malformed, ResponseReader};
+use crate::message::OutgoingRequest;
+use crate::transport::Failure;
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::stream::Stream;
 
@@ -34,6 +37,19 @@ pub(super) struct Exchange {
     pub(super) response: ResponseReader,
     /// Distinguishes it from other exchanges of the connection.
     pub(super) serial: u64,
+    pub(super) source: Source,
+    /// When it was sent, or sent again.
+    pub(super) begun: Instant,
+    /// Why the request is sent again, and the event before that.
+    pub(super) closed: Option<Box<(Event, Failure)>>,
+}
+
+/// From what the bytes of a request are built, if it is sent again.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// The request of the workload with the label of the event; this is its sequence number in the run.
+    Compiled(u64),
+    Built(Arc<OutgoingRequest>),
 }
 
 impl Connection {
@@ -58,14 +74,29 @@ impl Connection {
         self.write_more()
     }
 
-    /// Whether the body of the exchange with this `serial` is still held back.
+    /// Whether the body of the exchange with this `serial` is still held back. While the connection of a request that is sent again opens, the
+    /// timeout of its first connection does not count.
     pub(super) fn holds(&self, serial: u64) -> bool {
-        self.held.is_some() && self.is_pending(serial)
+        self.held.is_some() && self.stream.is_open() && self.is_pending(serial)
     }
 
     /// Whether bytes are still to be written.
     pub(super) fn is_unwritten(&self) -> bool {
         !self.unwritten.is_empty() || self.stream.is_unwritten()
+    }
+
+    /// Whether the connection has nothing to do but wait for the events of a stream, if there is one.
+    pub(super) fn is_idle_or_streams(&self) -> bool {
+        let is_stream = |exchange: &Exchange| exchange.response.has_stream();
+        self.stream.is_open()
+            && !self.is_unwritten()
+            && self.held.is_none()
+            && self.exchange.as_ref().is_none_or(is_stream)
+    }
+
+    /// Number of bytes of the request that are still to be written.
+    pub(super) fn unwritten_bytes(&self) -> u64 {
+        self.unwritten.iter().chain(&self.held).map(|bytes| bytes.len() as u64).sum()
     }
 
     /// Writes the held-back body.
@@ -87,6 +118,14 @@ impl Connection {
         self.stream.flush()
     }
 
+    /// The request of the current exchange was written at `now`, as far as the socket takes it. Opening the connection took the network `opening`.
+    #[inline]
+    pub(super) fn written(&mut self, now: Instant, opening: Nanos) {
+        if let Some(Exchange { event, begun, .. }) = &mut self.exchange {
+            event.writing_lateness = Some(begun.until(now).saturating_sub(opening));
+        }
+    }
+
     /// The reason for a malformed response of the current exchange.
     pub(super) fn malformed_reason(&self, malformed: Malformed) -> Reason {
         let exchange = self.exchange.as_ref();
@@ -95,9 +134,9 @@ impl Connection {
 
     /// The current exchange. Bytes that were not written are subtracted from its event.
     pub(super) fn into_exchange(self) -> Option<Exchange> {
-        let unwritten: usize = self.unwritten.iter().chain(&self.held).map(Bytes::len).sum();
+        let unwritten = self.unwritten_bytes();
         let mut exchange = self.exchange?;
-        exchange.event.bytes_out -= unwritten as u64;
+        exchange.event.bytes_out -= unwritten;
         Some(exchange)
     }
 }
@@ -122,7 +161,7 @@ impl PendingExchange for Connection {
     }
 }
 
-/// Whether a write may be tried again.
+/// Whether the failed write may be tried again.
 fn is_retryable(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }

@@ -1,6 +1,6 @@
-//! Building request heads of HTTP/1, in one place. Values that would end a line early are rejected here, wherever they
-//! come from: a constant, the environment, a file or a response. (RFC 9112, section 11.1: a line break in a value ends
-//! the head, and the rest becomes another request.)
+//! Building request heads of HTTP/1, in one place. Values that would end a line early are rejected here, whether they
+//! are constants or come from the environment, a file or a response. (RFC 9112, section 11.1: a line break in a value
+//! ends the head, and the rest becomes another request.)
 
 use offered_workload::template::{self, Template};
 

@@ -1,4 +1,4 @@
-//! Handling ready sockets: connecting, writing what is left, reading responses, and closing connections.
+//! Handling ready sockets: connecting, writing remaining bytes, reading responses, and closing connections.
 
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome};
@@ -7,10 +7,11 @@ use offered_workload::Reuse;
 
 use super::Http1;
 use super::connection::Exchange;
-use super::response::{Progress, ResponseReader};
+use super::response::{Malformed, Progress, ResponseReader};
 use crate::transport::Failure;
 use crate::transport::protocol_client::Completion;
 use crate::transport::socket::{Read, reset_failure};
+use crate::transport::stream_pauses::StreamPauses;
 
 /// Maximum number of reads of one connection per loop iteration.
 const READS_PER_TURN: usize = 4;
@@ -24,7 +25,7 @@ pub(super) trait CompletionSink {
     /// Whether responses are kept and first bytes reported.
     const KEEPS_RESPONSE: bool;
 
-    /// Takes the event of a completed exchange, and its response as far as it was received.
+    /// Receives the event of a completed exchange, with the received part of its response.
     fn done(&mut self, event: Event, response: ResponseReader);
 
     /// Called for the first byte of a response.
@@ -61,13 +62,13 @@ impl Http1 {
     /// Closes a connection and returns its exchange.
     pub(super) fn close(&mut self, key: usize) -> Option<Exchange> {
         let connection = self.connections.remove(key);
-        // A socket that the poller does not know is closed in any case.
-        let _ = self.event_loop.poller.remove(&connection.stream);
+        self.event_loop.poller.remove_closing(&connection.stream);
         connection.into_exchange()
     }
 
-    /// Fails the exchange of a connection and closes the connection.
-    pub(super) fn fail(&mut self, key: usize, (outcome, reason): Failure, sink: &mut impl CompletionSink) {
+    /// Fails the exchange of a connection, unless it can be sent again, and closes the connection.
+    pub(super) fn fail(&mut self, key: usize, failure: Failure, sink: &mut impl CompletionSink) {
+        let Err((outcome, reason)) = self.resend(key, failure) else { return };
         let now = self.event_loop.clock.now();
         if let Some(exchange) = self.close(key) {
             let Exchange { event, response, .. } = exchange;
@@ -80,7 +81,8 @@ impl Http1 {
         let key = ready.token;
         let Some(mut connection) = self.connections.get_mut(key) else { return 0 };
         let mut writable = ready.writable;
-        if !connection.stream.is_open() {
+        let opens = !connection.stream.is_open();
+        if opens {
             match connection.stream.continue_connecting(
                 &self.setup.route,
                 ready.writable || ready.closed,
@@ -112,6 +114,9 @@ impl Http1 {
                 return 0;
             }
         }
+        if opens && let Some(opening) = connection.stream.opening_time() {
+            connection.written(self.event_loop.clock.now(), opening);
+        }
         if ready.readable { self.receive(key, ready.closed, sink) } else { 0 }
     }
 
@@ -128,7 +133,7 @@ impl Http1 {
 
     /// Reads from a connection, a bounded number of times; to the end of the stream if the peer may have closed.
     /// Returns the number of bytes read.
-    fn receive<E: CompletionSink>(&mut self, key: usize, to_the_end: bool, sink: &mut E) -> usize {
+    pub(super) fn receive<E: CompletionSink>(&mut self, key: usize, to_the_end: bool, sink: &mut E) -> usize {
         let mut taken = 0;
         for _ in 0..READS_PER_TURN {
             let (read, drained) = match self.read(key) {
@@ -160,7 +165,8 @@ impl Http1 {
             if E::KEEPS_RESPONSE
                 && let Some(stream) = exchange.response.stream()
             {
-                stream.begin_read(now, connection.stream.arrival(), late, exchange.event.sent);
+                let arrival = self.event_loop.reading.data_arrival(connection.stream.arrival(), late);
+                stream.begin_read(now, arrival, exchange.event.sent);
             }
             // With a held-back body the first bytes may be an interim response, which is not the first byte of the
             // response.
@@ -173,13 +179,7 @@ impl Http1 {
             } else {
                 exchange.received(read, now, late);
             }
-            // An associated constant cannot be passed as a const argument yet, so it is matched here.
-            let bytes = &self.buffer[..read];
-            let progress = if E::KEEPS_RESPONSE {
-                exchange.response.read::<true>(bytes)
-            } else {
-                exchange.response.read::<false>(bytes)
-            };
+            let progress = parse::<E>(exchange, &self.buffer[..read], &mut self.event_loop.stream_pauses);
             if holds_body && exchange.response.status() > 0 {
                 (exchange.event.first_byte, exchange.event.reading_lateness) = (Some(now), late);
                 sink.first_byte(&exchange.event);
@@ -243,12 +243,30 @@ impl Http1 {
         }
     }
 
-    /// Removes closed connections from the idle list when they are most of it; they are otherwise hidden below those
-    /// used last.
+    /// Removes closed connections from the idle list if they are the majority. Otherwise they stay below the
+    /// connections that were used last.
     fn sweep_idle(&mut self) {
         if self.idle.len() > SWEEP_THRESHOLD && self.idle.len() > 2 * self.connections.len() {
             let connections = &self.connections;
             self.idle.retain(|(key, number)| connections.get(*key).is_some_and(|c| c.number == *number));
         }
     }
+}
+
+/// Parses the bytes of one read.
+#[inline]
+fn parse<E: CompletionSink>(
+    exchange: &mut Exchange,
+    bytes: &[u8],
+    pauses: &mut StreamPauses,
+) -> Result<Progress, Malformed> {
+    // An associated constant cannot be passed as a const argument yet, so it is matched here.
+    if !E::KEEPS_RESPONSE {
+        return exchange.response.read::<false>(bytes);
+    }
+    let progress = exchange.response.read::<true>(bytes);
+    if let Some(interval) = exchange.response.stream().and_then(|stream| stream.interval(exchange.event.sent)) {
+        pauses.observe(interval);
+    }
+    progress
 }

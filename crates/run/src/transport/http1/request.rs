@@ -12,7 +12,7 @@ use offered_workload::{Request, Reuse, Target};
 
 use super::head::{Head, Piece};
 use crate::Error;
-use crate::message::{OWN_HEADERS, OutgoingRequest};
+use crate::message::{OWN_HEADERS, OutgoingRequest, is_idempotent};
 use crate::transport::route::proxy_authorization;
 
 /// A request of the workload, compiled to bytes.
@@ -20,12 +20,14 @@ use crate::transport::route::proxy_authorization;
 pub(crate) struct Compiled {
     head: Vec<Piece>,
     body: Vec<Piece>,
-    /// A large constant body, shared by all requests; else empty. It follows `head`.
+    /// A large constant body, shared by all requests, that follows `head`; otherwise empty.
     large: Bytes,
     /// The files of a catalogue, one of which is drawn for each request.
     one_of: Option<(Seed, OneOf)>,
     /// Whether the method is HEAD, so that the response has no body.
     pub(crate) head_only: bool,
+    /// Whether the request may be sent again after the server may have processed it.
+    pub(crate) is_repeatable: bool,
 }
 
 /// A body of this size is not copied behind its head, in bytes. A smaller one is sent in the same write.
@@ -36,7 +38,7 @@ const LARGE: usize = 64 << 10;
 pub(in crate::transport) struct Host {
     /// The value of the `Host` header.
     name: String,
-    /// Put before the path: a proxy needs the whole URL. (Empty for a tunnel.)
+    /// The text before the path, because a proxy needs the whole URL. (Empty for a tunnel.)
     origin: String,
     /// The `Proxy-Authorization` header.
     authorization: Option<String>,
@@ -108,6 +110,7 @@ impl Compiled {
         }
         let has_length = *request.body() != Body::None || ["POST", "PUT", "PATCH"].contains(&request.method());
         let head_only = request.method() == "HEAD";
+        let is_repeatable = is_idempotent(request.method(), request.headers_to(target).map(|(name, _)| name.as_str()));
         let known: Option<Vec<&[u8]>> = body.iter().map(Piece::known).collect();
         match known.map(|body| body.concat()) {
             Some(mut body) => {
@@ -117,9 +120,9 @@ impl Compiled {
                 if body.len() >= LARGE {
                     large = std::mem::take(&mut body).into();
                 }
-                Ok(Self { head: head.end(&body), body: Vec::new(), large, one_of, head_only })
+                Ok(Self { head: head.end(&body), body: Vec::new(), large, one_of, head_only, is_repeatable })
             }
-            None => Ok(Self { head: head.unended(), body, large, one_of, head_only }),
+            None => Ok(Self { head: head.unended(), body, large, one_of, head_only, is_repeatable }),
         }
     }
 

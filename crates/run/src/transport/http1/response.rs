@@ -1,9 +1,9 @@
 //! Incremental parser of HTTP/1 responses: takes bytes and returns whether the response is complete (RFC 9112). It does
 //! no I/O.
 //!
-//! Bodies are counted, not stored. Only what decides where a response ends is examined: status, `Content-Length`,
-//! `Transfer-Encoding`, `Connection`. The total size of the heads is limited as in curl (`MAX_HTTP_RESP_HEADER_SIZE`
-//! and `MAX_HTTP_RESP_HEADER_COUNT` in its `lib/http.h`), so that an endless head fails.
+//! Bodies are counted, not stored. Only the fields that determine the end of a response are examined: status,
+//! `Content-Length`, `Transfer-Encoding`, `Connection`. The total size of the heads is limited as in curl
+//! (`MAX_HTTP_RESP_HEADER_SIZE` and `MAX_HTTP_RESP_HEADER_COUNT` in its `lib/http.h`), so that an endless head fails.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -71,7 +71,7 @@ pub(crate) enum Progress {
 /// is for responses to HEAD. It is the parser of the load generator, made public for fuzzing.
 ///
 /// # Errors
-/// Why the bytes are not a complete response.
+/// The reason why the bytes are not a complete response.
 pub fn read_response<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, head_only: bool) -> Result<u16, Reason> {
     let mut response = ResponseReader::new(head_only);
     let mut progress = Progress::More;

@@ -1,18 +1,20 @@
 //! Starting exchanges: choosing or opening a connection, and writing the request.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_base::Instant;
+use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_workload::Reuse;
 use slab::Slab;
 
 use super::Http1;
-use super::connection::{Connection, Exchange};
+use super::connection::{Connection, Exchange, Source};
 use super::receiving::CompletionSink;
-use super::request::Compiled;
+use super::request::{self, Compiled};
 use super::response::ResponseReader;
+use crate::message::OutgoingRequest;
 use crate::transport::Failure;
 use crate::transport::event_loop::{ConnectionSlot, PendingExchange};
 use crate::transport::socket::{dial_failure, reset_failure};
@@ -32,6 +34,9 @@ pub(super) trait RequestBytes {
     fn is_held(&self) -> bool {
         false
     }
+
+    /// From what the bytes are built again.
+    fn source(&self) -> Source;
 }
 
 /// A request of the workload compiled before the run, with its sequence number in the run.
@@ -47,16 +52,21 @@ impl RequestBytes for Precompiled {
     fn body<'a>(&'a self, requests: &'a [Compiled], event: &Event) -> &'a Bytes {
         requests[usize::from(event.label)].large()
     }
+
+    #[inline]
+    fn source(&self) -> Source {
+        Source::Compiled(self.0)
+    }
 }
 
 /// The bytes of a request, and its body if that is large or held back.
-pub(super) struct Assembled {
-    pub(super) bytes: Vec<u8>,
-    pub(super) body: Bytes,
-    pub(super) is_held: bool,
+pub(super) struct Assembled<'a> {
+    bytes: Vec<u8>,
+    body: Bytes,
+    outgoing: &'a Arc<OutgoingRequest>,
 }
 
-impl RequestBytes for Assembled {
+impl RequestBytes for Assembled<'_> {
     fn bytes<'a>(&'a self, _: &'a [Compiled], _: &Event, _: &'a mut Vec<u8>) -> &'a [u8] {
         &self.bytes
     }
@@ -66,14 +76,27 @@ impl RequestBytes for Assembled {
     }
 
     fn is_held(&self) -> bool {
-        self.is_held
+        self.outgoing.expects_continue()
+    }
+
+    fn source(&self) -> Source {
+        Source::Built(self.outgoing.clone())
     }
 }
 
 impl Http1 {
+    /// The bytes of a request that is built when it is sent.
+    ///
+    /// # Errors
+    /// A value that a request cannot contain.
+    pub(super) fn assembled<'a>(&self, outgoing: &'a Arc<OutgoingRequest>) -> Result<Assembled<'a>, String> {
+        let (bytes, body) = request::bytes(outgoing, &self.setup.host, self.setup.reuse == Reuse::Fresh)?;
+        Ok(Assembled { bytes, body, outgoing })
+    }
+
     /// The connection that `session` can use now in this lane; `None` if a new one must be opened.
     #[inline]
-    fn reusable(&mut self, session: u64, lane: u8) -> Option<usize> {
+    pub(super) fn reusable(&mut self, session: u64, lane: u8) -> Option<usize> {
         let live = |connections: &Slab<Connection>, (key, number): (usize, u32)| {
             connections.get(key).is_some_and(|c| c.number == number && c.exchange.is_none()).then_some(key)
         };
@@ -97,6 +120,7 @@ impl Http1 {
 
     /// Writes the request of the exchange on an open connection.
     fn send_request(&mut self, key: usize, request: &impl RequestBytes) -> Result<(), Failure> {
+        self.urgent = Some(key);
         let connection = &mut self.connections[key];
         let Some(exchange) = &mut connection.exchange else { return Ok(()) };
         let body = request.body(&self.setup.requests, &exchange.event);
@@ -106,11 +130,15 @@ impl Http1 {
         if is_held {
             connection.held = Some(body.clone());
         }
-        connection.write(bytes).map_err(reset_failure)?;
+        let mut written = connection.write(bytes);
+        if !is_held && !body.is_empty() {
+            connection.unwritten.push_back(body.clone());
+            written = written.and_then(|()| connection.write_more());
+        }
+        written.map_err(reset_failure)?;
+        connection.written(self.event_loop.clock.now(), Nanos::ZERO);
         if is_held {
             self.hold_body(key);
-        } else if !body.is_empty() {
-            connection.write_shared(body.clone()).map_err(reset_failure)?;
         }
         Ok(())
     }
@@ -155,34 +183,48 @@ impl Http1 {
             Ok(stream) => stream,
             Err(failure) => return failed(exchange, failure),
         };
-        let open = stream.is_open();
-        let (number, serial, session) = (self.opened, exchange.serial, exchange.event.session);
+        let (number, serial) = (self.opened, exchange.serial);
         self.opened += 1;
-        let sent = exchange.event.sent.unwrap_or_default();
-        let mut connection =
-            Connection { stream, number, carried: 1, exchange: Some(exchange), unwritten: VecDeque::new(), held: None };
-        if let Some(exchange) = &mut connection.exchange {
-            exchange.event.connection = number;
-            if !open {
-                let body = request.body(&self.setup.requests, &exchange.event).clone();
-                let bytes = request.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
-                exchange.event.bytes_out = (bytes.len() + body.len()) as u64;
-                connection.unwritten.push_back(Bytes::copy_from_slice(bytes));
-                if request.is_held() {
-                    connection.held = Some(body).filter(|body| !body.is_empty());
-                } else if !body.is_empty() {
-                    connection.unwritten.push_back(body);
-                }
-            }
-        }
-        let key = self.connections.insert(connection);
-        if let Err(error) = self.event_loop.poller.add(&self.connections[key].stream, key) {
-            return match self.connections.remove(key).into_exchange() {
-                Some(exchange) => failed(exchange, dial_failure(error)),
+        let exchange = Some(exchange);
+        let key = self.connections.insert(Connection {
+            stream,
+            number,
+            carried: 1,
+            exchange,
+            unwritten: VecDeque::new(),
+            held: None,
+        });
+        if let Err(failure) = self.begin_on_new(key, lane, request) {
+            return match self.close(key) {
+                Some(exchange) => failed(exchange, failure),
                 None => Ok(()),
             };
         }
-        self.connections[key].stream.start_race(&self.event_loop.poller, key, &self.setup.route.addresses);
+        self.start_response_timeout(key, serial);
+        Ok(())
+    }
+
+    /// Registers the new connection of an exchange, and writes the request if the connection is open, else prepares it.
+    pub(super) fn begin_on_new(&mut self, key: usize, lane: u8, request: &impl RequestBytes) -> Result<(), Failure> {
+        self.urgent = Some(key);
+        let connection = &mut self.connections[key];
+        let (open, number) = (connection.stream.is_open(), connection.number);
+        let Some(exchange) = &mut connection.exchange else { return Ok(()) };
+        let (begun, serial, session) = (exchange.begun, exchange.serial, exchange.event.session);
+        exchange.event.connection = number;
+        if !open {
+            let body = request.body(&self.setup.requests, &exchange.event).clone();
+            let bytes = request.bytes(&self.setup.requests, &exchange.event, &mut self.scratch);
+            exchange.event.bytes_out = (bytes.len() + body.len()) as u64;
+            connection.unwritten.push_back(Bytes::copy_from_slice(bytes));
+            if request.is_held() {
+                connection.held = Some(body).filter(|body| !body.is_empty());
+            } else if !body.is_empty() {
+                connection.unwritten.push_back(body);
+            }
+        }
+        self.event_loop.poller.add(&connection.stream, key).map_err(dial_failure)?;
+        connection.stream.start_race(&self.event_loop.poller, key, &self.setup.route.addresses);
         if self.setup.reuse == Reuse::PerSession {
             match lane {
                 0 => self.by_session.insert(session, (key, number)),
@@ -190,18 +232,11 @@ impl Http1 {
             };
         }
         if open {
-            if let Err(failure) = self.send_request(key, request) {
-                return match self.close(key) {
-                    Some(exchange) => failed(exchange, failure),
-                    None => Ok(()),
-                };
-            }
-        } else {
-            let connections = &self.connections;
-            let is_retryable = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_connecting(serial));
-            self.event_loop.connect_deadlines.push(sent, key, serial, connections.len(), is_retryable);
+            return self.send_request(key, request);
         }
-        self.start_response_timeout(key, serial);
+        let connections = &self.connections;
+        let is_connecting = |key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_connecting(serial));
+        self.event_loop.connect_deadlines.push(begun, key, serial, connections.len(), is_connecting);
         Ok(())
     }
 
@@ -254,7 +289,8 @@ impl Http1 {
         request: &impl RequestBytes,
         sink: &mut impl CompletionSink,
     ) -> Instant {
-        let reusable = self.reusable(event.session, lane);
+        let source = request.source();
+        let reusable = self.reusable_for(&source, &event, lane, sink);
         if reusable.is_none() && self.connections.len() >= self.limit {
             let reason = Reason::Connections(self.limit as u64);
             sink.done(Event { error: Some(reason), ..event }, response);
@@ -263,7 +299,7 @@ impl Http1 {
         self.serial += 1;
         let sent = self.event_loop.clock.now();
         let event = Event { sent: Some(sent), ..event };
-        let mut exchange = Exchange { event, response, serial: self.serial };
+        let mut exchange = Exchange { event, response, serial: self.serial, source, begun: sent, closed: None };
         if let Some(key) = reusable {
             let connection = &mut self.connections[key];
             exchange.event.connection = connection.number;
@@ -272,7 +308,13 @@ impl Http1 {
             connection.exchange = Some(exchange);
             match self.send_request(key, request) {
                 Ok(()) => self.start_response_timeout(key, self.serial),
-                Err(failure) => self.fail(key, failure, sink),
+                Err(failure) => {
+                    self.fail(key, failure, sink);
+                    // It may be sent again.
+                    if self.connections.get(key).is_some_and(|c| c.is_pending(self.serial)) {
+                        self.start_response_timeout(key, self.serial);
+                    }
+                }
             }
         } else if let Err((exchange, (outcome, reason))) = self.open(exchange, lane, request) {
             let error = Some(reason);

@@ -19,6 +19,8 @@ pub(crate) struct Setup {
     pub(super) requests: Arc<[Compiled]>,
     pub(super) host: Arc<Host>,
     pub(super) reuse: Reuse,
+    /// Whether a request is sent again if the server closed its reused connection.
+    pub(super) resend: bool,
     pub(super) connect_timeout: Nanos,
     pub(super) response_timeout: Nanos,
 }
@@ -38,6 +40,7 @@ impl Setup {
             host: Arc::new(Host::new(target)),
             route,
             reuse: target.reuse(),
+            resend: target.resend(),
             connect_timeout: target.connect_timeout(),
             response_timeout: target.response_timeout(),
         })

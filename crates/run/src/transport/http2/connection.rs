@@ -107,6 +107,12 @@ impl Http2 {
         }
     }
 
+    /// Whether the limit permits another connection. One that finishes its streams after GOAWAY takes no more requests, so it does not count.
+    pub(super) fn may_open(&self) -> bool {
+        let taking = || self.connections.iter().filter(|(_, connection)| !connection.retired).count();
+        self.limit.is_none_or(|limit| self.connections.len() < limit || taking() < limit)
+    }
+
     /// Starts to connect; returns the key of the new connection.
     pub(super) fn open(&mut self, session: u64, now: Instant) -> Result<usize, Failure> {
         let mut stream = Stream::dial(&self.setup.route, &self.event_loop.clock)?;
@@ -227,7 +233,6 @@ impl Http2 {
             drop(send);
             let _ = Pin::new(&mut driver).poll(&mut Context::from_waker(&connection.waker));
         }
-        // A socket that the poller does not know is closed in any case.
-        let _ = self.event_loop.poller.remove(&*connection.stream_ref.borrow());
+        self.event_loop.poller.remove_closing(&*connection.stream_ref.borrow());
     }
 }

@@ -13,6 +13,7 @@ use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_io::Clock;
 
+use crate::event_stream::DataArrival;
 use crate::message::{OutgoingRequest, Response};
 use crate::transport::Failure;
 use crate::transport::event_loop::PendingExchange;
@@ -187,17 +188,17 @@ impl Exchange {
     }
 
     /// Reads what has arrived, until the response is complete. `arrival` is the receive time of the latest read of its
-    /// connection, since the Unix epoch, if it is known.
+    /// connection.
     pub(super) fn poll_response(
         &mut self,
         context: &mut Context<'_>,
         clock: &Clock,
-        arrival: Option<Nanos>,
+        arrival: DataArrival,
         completions: &mut Vec<Completion>,
     ) -> Poll<Result<(), Failure>> {
         self.send_body(context);
         if let Some(stream) = &mut self.response.stream {
-            stream.begin_read(clock.now(), arrival, None, self.event.sent);
+            stream.begin_read(clock.now(), arrival, self.event.sent);
         }
         loop {
             match &mut self.state {
@@ -218,7 +219,7 @@ impl Exchange {
                     let (head, body) = response.into_parts();
                     let now = clock.now();
                     self.event.first_byte = Some(now);
-                    self.event.reading_lateness = self.lateness(arrival, now);
+                    self.event.reading_lateness = self.lateness(arrival.stamp, now);
                     self.event.status = head.status.as_u16();
                     let header = |(name, value): (&HeaderName, &HeaderValue)| {
                         (name.as_str().to_owned(), value.as_bytes().to_vec())

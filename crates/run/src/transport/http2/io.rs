@@ -21,7 +21,7 @@ const READS_PER_TURN: usize = 2;
 /// poller.
 pub(super) struct SharedStream {
     pub(super) stream: Stream,
-    /// Whether there may be something to read. Otherwise no system call is made; the poller will report it.
+    /// Whether data may be waiting. If false, no system call is made, because the poller will report new data.
     readable: bool,
     /// Number of reads left in this iteration, and number of bytes read in it.
     reads_left: usize,
@@ -32,7 +32,7 @@ pub(super) struct SharedStream {
     read_to_end: bool,
     /// The failure of the stream, before `h2` turned it into a text.
     pub(super) failure: Option<Failure>,
-    /// Bytes read from the socket, and how many of them `h2` has taken.
+    /// Bytes read from the socket, and the number of them that `h2` has taken.
     read: (Vec<u8>, usize),
     /// The read buffer, shared by all connections of a thread.
     buffer: Rc<RefCell<Box<[u8]>>>,

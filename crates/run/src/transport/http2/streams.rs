@@ -74,10 +74,9 @@ impl Http2 {
         let (session, label) = (exchange.event.session, exchange.event.label);
         let request = exchange::request(&exchange.outgoing, &self.setup.origin, self.setup.methods.of(label));
         let now = self.event_loop.clock.now();
-        let has_room = self.limit.is_none_or(|limit| self.connections.len() < limit);
         let connection = match self.usable(session) {
             Some(connection) => Ok(connection),
-            None if has_room => self.open(session, now),
+            None if self.may_open() => self.open(session, now),
             None => Err((Outcome::Unprocessed, Reason::Streams(self.connections.len() as u64))),
         };
         let (connection, request) = match (connection, request) {
@@ -139,7 +138,8 @@ impl Http2 {
         let mut context = Context::from_waker(&self.wakers[key]);
         let connection = self.connections.get(exchange.connection);
         let arrival = connection.and_then(|connection| connection.stream_ref.borrow().stream.arrival());
-        match exchange.poll_response(&mut context, &self.event_loop.clock, arrival, completions) {
+        let shared = self.event_loop.reading.shared_arrival(arrival);
+        match exchange.poll_response(&mut context, &self.event_loop.clock, shared, completions) {
             Poll::Pending => {}
             Poll::Ready(Ok(())) => self.complete(key, arrival, completions),
             Poll::Ready(Err(failure)) => {
@@ -156,7 +156,7 @@ impl Http2 {
         }
     }
 
-    /// Completes an exchange whose response is there, with this receive time of its last bytes.
+    /// Completes an exchange whose response has arrived, with this receive time of its last bytes.
     fn complete(&mut self, key: usize, arrival: Option<Nanos>, completions: &mut Vec<Completion>) {
         if let Some(mut exchange) = self.remove_exchange(key) {
             exchange.complete(self.event_loop.clock.now(), arrival, &self.setup.methods, completions);

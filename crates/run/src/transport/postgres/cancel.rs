@@ -52,8 +52,8 @@ fn dial(endpoint: Option<Endpoint>, route: &Route, clock: &Clock) -> Result<Stre
 }
 
 impl Drop for Postgres {
-    /// Waits briefly for cancellations, because a database continues with requests that nobody awaits. Then ends the
-    /// idle connections in an orderly way.
+    /// Waits briefly for cancellations, because a database continues with requests that are no longer awaited. Then
+    /// closes the idle connections in an orderly way.
     fn drop(&mut self) {
         self.pools.iter_mut().for_each(|pool| pool.size = 0);
         let (end, mut completions) = (self.event_loop.clock.now() + GRACE, Vec::new());

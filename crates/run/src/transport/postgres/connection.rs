@@ -42,8 +42,8 @@ pub(super) enum State {
     Free,
     /// Carries the exchange with this key.
     Busy(usize),
-    /// Its request is being cancelled. The connection may be used again only when it is ready for the next query *and*
-    /// the server has processed the cancel request; otherwise that could hit the next request.
+    /// The request is being cancelled. The connection may be used again only when it is ready for the next query *and*
+    /// the server has processed the cancel request; otherwise the cancel request could hit the next request.
     Cancelling {
         ready: bool,
         cancelled: bool,

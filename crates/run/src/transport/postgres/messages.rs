@@ -9,7 +9,7 @@ use postgres_protocol::message::backend::{ErrorFields, Message};
 
 use crate::transport::Failure;
 
-/// Maximum size of a message that is kept. Of larger rows only the length is known; no other message is as large.
+/// Maximum size of a body. The longer body of a row or notice is skipped; a longer body of any other message is an error.
 const MAX_MESSAGE: usize = 1 << 20;
 /// Size of a message head: a tag, and a length that includes itself.
 const HEAD: usize = 5;
@@ -29,7 +29,7 @@ pub(super) struct MessageReader {
     left: usize,
     /// Whether the body is kept.
     keeps_body: bool,
-    /// The body so far, if it arrives in pieces; and the last complete body that did.
+    /// The body so far, if it arrives in pieces, and the last complete body that arrived in pieces.
     pieces: Vec<u8>,
     whole: Vec<u8>,
 }
@@ -139,14 +139,14 @@ impl MessageReader {
         let length = u32::from_be_bytes(length) as usize;
         if !TAGS.contains(&tag) || length < 4 {
             let tag = char::from(tag).escape_default();
-            return Err(malformed(&format!("a message `{tag}` of {length} bytes")));
+            return Err(malformed(&format!("a message `{tag}` with a length of {length} bytes")));
         }
         self.size = length - 4;
         self.left = self.size;
         self.keeps_body = self.size <= MAX_MESSAGE && (tag != b'D' || wanted);
         // A notice may have any length, because it is ignored.
         if self.size > MAX_MESSAGE && tag != b'D' && tag != b'N' {
-            return Err(malformed(&format!("a message `{}` of {length} bytes", char::from(tag))));
+            return Err(malformed(&format!("a message `{}` with a length of {length} bytes", char::from(tag))));
         }
         Ok(())
     }
@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn other_protocols_are_detected_by_the_first_message_head() {
         for (bytes_in, reason) in [
-            (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not PostgreSQL: a message `H` of 1414811695 bytes"),
-            (b"\x16\x03\x01\x02\x00", "not PostgreSQL: a message `\\u{16}` of 50397696 bytes"),
-            (b"Z\0\0\0\x03", "not PostgreSQL: a message `Z` of 3 bytes"),
-            (b"E\0\x20\0\0", "not PostgreSQL: a message `E` of 2097152 bytes"),
+            (&b"HTTP/1.1 400 Bad Request\r\n"[..], "not PostgreSQL: a message `H` with a length of 1414811695 bytes"),
+            (b"\x16\x03\x01\x02\x00", "not PostgreSQL: a message `\\u{16}` with a length of 50397696 bytes"),
+            (b"Z\0\0\0\x03", "not PostgreSQL: a message `Z` with a length of 3 bytes"),
+            (b"E\0\x20\0\0", "not PostgreSQL: a message `E` with a length of 2097152 bytes"),
         ] {
             let (outcome, reason_text) = read(&mut MessageReader::default(), bytes_in, true).unwrap_err();
             assert_eq!((outcome, reason_text.text()), (Outcome::Malformed, reason.into()));

@@ -168,8 +168,7 @@ impl Postgres {
     /// A connection has failed, and so has its exchange. Another connection is opened instead.
     pub(super) fn fail(&mut self, key: usize, failure: Failure, completions: &mut Vec<Completion>) {
         let connection = self.connections.remove(key);
-        // A socket that the poller does not know is closed in any case.
-        let _ = self.event_loop.poller.remove(&connection.stream);
+        self.event_loop.poller.remove_closing(&connection.stream);
         let pool = connection.pool;
         match connection.state {
             State::Cancel { of: (key, number) } => {

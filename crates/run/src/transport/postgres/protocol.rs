@@ -1,4 +1,4 @@
-//! The protocol: what is written to a connection, and how messages are handled.
+//! The protocol: writing to a connection, and handling its messages.
 
 use std::mem;
 
@@ -248,7 +248,7 @@ impl Postgres {
             }
             if !is_idle {
                 const LEFT: &str =
-                    "the request left its transaction open, and it was rolled back; write transaction = [...]";
+                    "the request left its transaction open, so it was rolled back; write transaction = [...]";
                 carried.error = Some(Reason::words(LEFT));
             }
         }

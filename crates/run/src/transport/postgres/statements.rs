@@ -61,7 +61,7 @@ impl Statements {
         let mut known: HashMap<(String, usize), usize> = HashMap::new();
         for request in workload.requests() {
             let Call::Sql(sql) = request.call() else {
-                let reason = "is not SQL, and the target is a database".to_owned();
+                let reason = "must be SQL, because the target is a database".to_owned();
                 return Err(Error::Request { name: request.name().to_owned(), reason });
             };
             let mut step = |text: &str, parameters: usize, first: usize| {
@@ -129,7 +129,7 @@ impl Statements {
     pub(super) fn takes(&self, number: usize, parameters: usize) -> Result<(), String> {
         match self.all.get(number) {
             Some(statement) if statement.parameters != parameters => Err(format!(
-                "`{}` takes {parameters} parameters, and the workload passes {} (parameters = [...])",
+                "`{}` takes {parameters} parameters, but the workload passes {} (parameters = [...])",
                 statement.text, statement.parameters
             )),
             _ => Ok(()),

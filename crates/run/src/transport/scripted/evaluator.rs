@@ -1,4 +1,4 @@
-//! Evaluation of the responses that take long, on a thread beside the sending one.
+//! Evaluates responses that take long, on a thread separate from the sending thread.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -83,6 +83,7 @@ pub(super) fn merge_exchanges(page: &Page, event: Event, now: Instant) -> Event 
         done,
         // The redirect was followed when its response was read.
         done_lateness: event.done_lateness.map(|late| late + earlier.done_lateness.unwrap_or_default()),
+        writing_lateness: event.writing_lateness.map(|late| late + earlier.writing_lateness.unwrap_or_default()),
         ..event
     }
 }

@@ -1,5 +1,5 @@
-//! Requests that need an access token: the token request is sent first, in the place of the request. Other requests that need the same token
-//! wait for it.
+//! Requests that need an access token: the token request is sent first, instead of the request. Other requests that
+//! need the same token wait for it.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ pub(super) struct SignIn {
 /// The requests that wait for a token for which another request has sent the token request.
 #[derive(Default)]
 pub(super) struct WaitingRequests {
-    /// The session of each, and its deadline.
+    /// The session and the deadline of each waiting request.
     requests: Vec<(u64, Instant)>,
-    /// Not later than the first of these deadlines.
+    /// An instant that is not later than the first of these deadlines.
     deadline: Instant,
     /// The number of token requests that had ended when the waiting requests were checked last.
     ended_token_requests: u64,
@@ -39,7 +39,8 @@ impl WaitingRequests {
         self.deadline = self.deadline.min(deadline);
     }
 
-    /// The waiting requests, if the wait of one may be over at `now`. The caller adds those that still wait again.
+    /// Removes and returns the waiting requests, if the wait of one may be over at `now`. The caller adds again those
+    /// that still wait.
     fn take_due(&mut self, now: Instant, ended_token_requests: u64) -> Vec<(u64, Instant)> {
         if now < self.deadline && ended_token_requests == self.ended_token_requests {
             return Vec::new();
@@ -64,7 +65,7 @@ enum TokenSource {
     Grant,
     /// The same, by a refresh token.
     Refresh,
-    /// That of another page; the number of failures before.
+    /// The response to a request of another page; the number of earlier failures.
     Other(u64),
 }
 
@@ -198,7 +199,7 @@ impl<C: ProtocolClient> Scripted<C> {
         self.get_token(session, Some(outgoing), events);
     }
 
-    /// Gets a token for the request of `session`, and then sends it; if it was sent before, `again`.
+    /// Gets a token for the request of `session`, and then sends the request; `again` if it was sent before.
     fn get_token(&mut self, session: u64, again: Option<Arc<OutgoingRequest>>, events: &mut Vec<Event>) {
         let Some(page) = self.pages.get(&session) else { return };
         let state = self.session_states.get(&session);
@@ -210,7 +211,7 @@ impl<C: ProtocolClient> Scripted<C> {
         }
     }
 
-    /// Sends a token request for `session`, or lets it wait for that of another one.
+    /// Sends a token request for `session`, or lets it wait for the token request of another session.
     fn begin_sign_in(&mut self, session: u64, request: OutgoingRequest, sign_in: SignIn) {
         let Some(page) = self.pages.get_mut(&session) else { return };
         if sign_in.is_sent() {
@@ -298,6 +299,7 @@ impl<C: ProtocolClient> Scripted<C> {
             Err((outcome, error)) => {
                 // The request itself has no response.
                 (page.request.outcome, page.request.error, page.request.status) = (outcome, error, 0);
+                (page.request.first_byte, page.request.reading_lateness) = (None, None);
                 page.request.done.get_or_insert(now);
                 if matches!(outcome, Outcome::Unsent | Outcome::NoValue) {
                     (page.request.sent, page.request.done) = (None, None);

@@ -98,7 +98,8 @@ impl ResolvesClientCert for ClientCertificate {
     }
 }
 
-/// The client certificate in these files. One of X.509 version 1, which cannot be compared with its key here, is for the server to judge.
+/// The client certificate in these files. A certificate of X.509 version 1 cannot be compared with its key here; the
+/// server checks it.
 fn client_certificate(own: &Identity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, Error> {
     let mismatch = |reason: TlsError| {
         let files = format!("{} and {}", own.certificate.display(), own.key.display());
@@ -183,7 +184,7 @@ impl ServerCertVerifier for TrustedCertificates {
     }
 }
 
-/// The trusted certificates: those `given`, else those of the system.
+/// The trusted certificates: those in `given`, otherwise those of the system.
 fn roots(tls: &Tls, given: &[CertificateDer<'static>]) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     if let Some(file) = &tls.roots {

@@ -35,7 +35,7 @@ pub(super) struct ExpectedMessage {
 }
 
 impl ExpectedMessage {
-    /// Compiles what `chat` waits for, as far as it is known before the run.
+    /// Compiles the expected messages of `chat`, as far as they are known before the run.
     fn new(chat: &Chat, response_timeout: Nanos) -> Result<Self, String> {
         let no_regex = |reason| format!("websocket.await is not a valid regular expression: {reason}");
         let known = chat.awaited.as_ref().and_then(Template::text);
@@ -46,9 +46,9 @@ impl ExpectedMessage {
             Regex::new(&own.pieces().iter().map(piece).collect::<String>()).map_err(no_regex)?;
         }
         match chat.listen {
-            Some(listen) if listen >= response_timeout => {
-                Err(format!("listens for {listen}, but target.response_timeout is {response_timeout}; raise it"))
-            }
+            Some(listen) if listen >= response_timeout => Err(format!(
+                "listens for {listen}, but target.response_timeout is {response_timeout}; raise the timeout"
+            )),
             _ => Ok(Self { pattern, chat: chat.clone() }),
         }
     }

@@ -105,7 +105,7 @@ fn messages() -> Vec<Case> {
         bodied("a message that is no message", &[0, 0, 0, 0, 2, 0xff, 0xff], no_item()),
         bodied("a text that is no UTF-8", &[0, 0, 0, 0, 4, 0x0a, 2, 0xff, 0xfe], no_item()),
         bodied("two messages to one call", &[TEA, TEA].concat(), malformed("the response has more than one message")),
-        bodied("no message", &[], malformed("the response is OK and has no message")),
+        bodied("no message", &[], malformed("the response is OK but has no message")),
         case(
             "HTML instead",
             [

@@ -110,7 +110,7 @@ fn cookies() -> Vec<Case> {
 }
 
 fn redirects() -> Vec<Case> {
-    let other = || check_failed(302, "is not on http://");
+    let other = || check_failed(302, "is on another server than http://");
     vec![
         then("one", redirect("/b"), answer("", b"ok"), ok(200)),
         always("without end", redirect("/b"), check_failed(302, "more than 5 redirects")),

@@ -1,4 +1,6 @@
-//! Formats whose time stamps are the ends of requests.
+//! Formats whose timestamps are the ends of requests.
+
+use offered_events::Note;
 
 use super::*;
 
@@ -27,6 +29,16 @@ fn tsung_stamps_the_end_of_a_request() {
     // An older file has no tags.
     let old = [head.replace(";tag", "").as_str(), "1406213243.5;<0.1.0>;7;get;shop;/a;200;1234;250.5;;;\n"].concat();
     assert_eq!(parse(old).unwrap().labels, ["get /a"]);
+    // The machines of `protocol_local` write no header; joined files have several.
+    assert_eq!(parse(rows).unwrap().labels, ["get /a;b", "order", "get /d"]);
+    let joined = parse([head, rows, head, rows].concat()).unwrap();
+    assert_eq!((joined.format.as_str(), joined.events.launches(), joined.unreadable), ("tsung", 6, 0));
+    let cut = parse([head, rows, &head[..60]].concat()).unwrap();
+    assert!(cut.events.launches() == 3 && cut.notes.contains(&Note::Truncated), "{:?}", cut.notes);
+    let why = parse([head, "no row\n"].concat()).unwrap_err().to_string();
+    assert!(why.contains("1 of 1 rows"), "a header is no readable row: {why}");
+    let why = parse([head.replace(";size", ";length").as_str(), rows].concat()).unwrap_err().to_string();
+    assert!(why.contains("has no columns HTTP status, size, duration and error in its header"), "{why}");
 }
 
 #[test]

@@ -49,8 +49,8 @@ fn strange_files_are_errors_or_few_rows() {
 #[test]
 fn the_error_for_an_unknown_format_lists_all_formats() {
     let error = parse("The quick brown fox").unwrap_err().to_string();
-    assert!(error.contains("formats are") && error.contains("jtl-csv") && !error.contains('\n'), "{error}");
-    assert_eq!(parse("").unwrap_err().to_string(), "file: is empty");
+    assert!(error.contains("known formats: ") && error.contains("jtl-csv") && !error.contains('\n'), "{error}");
+    assert_eq!(parse("").unwrap_err().to_string(), "file is empty");
     assert!(parse([0xff, 0xfe, b't', 0]).unwrap_err().to_string().contains("UTF-16"));
 }
 
@@ -62,9 +62,9 @@ fn unreadable_rows_are_counted_and_the_first_ten_listed() {
     }
     let recording = parse(&log).unwrap();
     assert_eq!((recording.events.launches(), recording.unreadable, recording.complaints.len()), (20, 20, 10));
-    assert_eq!(recording.complaints[0], "file:3: its time stamp is neither milliseconds nor a date");
+    assert_eq!(recording.complaints[0], "file:3: the timestamp is neither milliseconds nor a date");
     let error = parse(log + "x,1,a\n").unwrap_err().to_string();
-    assert!(error.starts_with("file: 21 of 41 rows are not jtl-csv"), "{error}");
+    assert!(error.starts_with("file: 21 of 41 rows do not fit the format `jtl-csv`"), "{error}");
 }
 
 #[test]

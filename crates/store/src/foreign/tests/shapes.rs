@@ -218,7 +218,7 @@ fn our_own_csv() {
     assert_eq!((coarse.intent_known, coarse.sessions_known, coarse.resolution), (false, false, Nanos(1_000_000)));
     assert_eq!(coarse.events.to_vec().unwrap()[0].intended, T0 + Nanos(12_345));
     let backwards = text.replace("1500000000002000000", "1400000000002000000");
-    assert!(parse(backwards).unwrap().complaints[0].ends_with("it is done before it was sent"));
+    assert!(parse(backwards).unwrap().complaints[0].ends_with("the end of the request is before its send time"));
 }
 
 /// Made by Go's `encoding/gob` from two structs with the fields of vegeta's `lib.Result`.
@@ -504,7 +504,7 @@ fn any_table_with_named_columns() {
         let bare = ReadOptions { label_column: Some("1".to_owned()), ..counted };
         assert_eq!(launches(&parse_with(&text[text.find('\n').unwrap() + 1..], &bare).unwrap()), launches(&recording));
         let error = parse(&text).unwrap_err().to_string();
-        assert!(error.contains("name the column") && error.contains("what, begin, end"), "{error}");
+        assert!(error.contains("name its column of send times") && error.contains("what, begin, end"), "{error}");
     }
 }
 
@@ -512,6 +512,8 @@ fn any_table_with_named_columns() {
 fn summaries_are_refused_with_a_fix() {
     for (text, cure) in [
         ("Running 10s test @ http://127.0.0.1:8080/\n  2 threads and 10 connections\n", "offered run"),
+        ("Running 1s test @ http://h/\n2 connections\n\n│ Stat    │ 2.5% │ 50%  │ 97.5% │\n", "JavaScript API"),
+        ("\"Method\",\"Name\",\"Error\",\"Occurrences\"\n", "list of failures"),
         ("This is ApacheBench, Version 2.3 <$Revision: 1903618 $>\n", "-g FILE"),
         (
             "** SIEGE 4.1.6\n** Preparing 5 concurrent users for battle.\nThe server is now under siege...\n",

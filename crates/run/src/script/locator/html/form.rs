@@ -28,7 +28,7 @@ impl FormQuery {
     pub(in crate::script) fn read(&self, response: &ParsedResponse<'_>) -> Result<Form, String> {
         let html = response.html.html(response);
         let html = html.ok_or_else(|| response.incomplete().unwrap_or("the response cannot be read").to_owned())?;
-        let none = || format!("no element of the page matches it; the page has {}", forms(html));
+        let none = || format!("no element of the page matches the selector; the page has {}", forms(html));
         let found = elements(html).find(|element| self.0.matches(element)).ok_or_else(none)?;
         let (form, button) = match is(found, "form") {
             true => (found, None),
@@ -52,7 +52,7 @@ impl FormQuery {
             of_button.or_else(|| form.attr(name)).unwrap_or_default().trim().to_owned()
         };
         if said("method").eq_ignore_ascii_case("dialog") {
-            return Err("it closes a dialog and is not sent".to_owned());
+            return Err("the method of the form is `dialog`: a browser closes a dialog and sends nothing".to_owned());
         }
         let mut charsets = form.attr("accept-charset").unwrap_or_default().split_ascii_whitespace();
         let charset = charsets.find_map(|name| Encoding::for_label(name.as_bytes()));
@@ -135,8 +135,8 @@ fn owner<'h>(html: &'h Html, element: ElementRef<'h>) -> Option<ElementRef<'h>> 
     }
 }
 
-/// The controls behind a form without content, up to the next form: in a table, the parser ends a form at once, and browsers still give it
-/// the controls that follow.
+/// The controls after a form without content, up to the next form. In a table, the parser ends a form at once; browsers
+/// still assign the controls that follow to it.
 fn after<'h>(html: &'h Html, form: ElementRef<'h>) -> Vec<ElementRef<'h>> {
     let rest = elements(html).skip_while(|element| element.id() != form.id()).skip(1);
     let rest = rest.take_while(|element| !is(*element, "form"));
@@ -157,7 +157,8 @@ fn is_submit_button(element: ElementRef<'_>) -> bool {
     }
 }
 
-/// Whether a control is disabled, by itself or by a `fieldset` (except in the first legend of that).
+/// Whether a control is disabled, by itself or by a `fieldset`. (A `fieldset` does not disable the controls in its
+/// first legend.)
 fn is_disabled(element: ElementRef<'_>) -> bool {
     let mut below = element;
     has(element, "disabled")
@@ -170,7 +171,7 @@ fn is_disabled(element: ElementRef<'_>) -> bool {
         })
 }
 
-/// The controls of a form that was submitted by `button`, as far as there is time.
+/// The controls of a form that was submitted by `button`. Incomplete if the time limit is reached.
 fn controls(
     owned: &[ElementRef<'_>],
     button: Option<ElementRef<'_>>,

@@ -13,7 +13,7 @@ fn sessions(keys: &str) -> Scripted<Fake> {
 fn sessions_of_target(keys: &str, more: &str) -> Scripted<Fake> {
     let text = format!(
         "duration = \"1h\"\narrivals.closed.users = 5\n[target]\nurl = \"http://h/\"\nauth.oauth2 = {{ {keys} }}\n{more}\n\
-         [variables]\nuser.file = \"users.csv\"\n[[request]]\nget = \"/a\"\n[[request]]\nget = \"/refused\"\n"
+         [variables]\nuser.file = \"users.csv\"\nid = {{ uuid = true, per = \"request\" }}\n[[request]]\nget = \"/a\"\n[[request]]\nget = \"/refused\"\n"
     );
     let users = "name,password\nann,p1\nbob,p2\n";
     let workload = Workload::parse(&text, "w", &|_| Ok(users.into())).unwrap_or_else(|mistake| panic!("{mistake}"));
@@ -143,8 +143,8 @@ fn a_request_with_an_invalid_token_is_sent_once_more_with_a_new_one() {
 fn a_token_endpoint_without_a_token_fails_the_requests_and_is_named() {
     for (path, reason) in [
         ("/unknown", "status 401, invalid_client: no such client"),
-        ("/odd", "its response has no access_token"),
-        ("/mac", "its token_type is mac; only Bearer is supported"),
+        ("/odd", "the response has no access_token"),
+        ("/mac", "the token_type is mac; only Bearer is supported"),
         ("/down", "broke"),
     ] {
         let mut sessions = sessions(&KEYS.replace("/token", path));
@@ -181,6 +181,46 @@ fn tokens_are_of_a_session_or_of_equal_values() {
     own.close_session(1);
     launch(&mut own, 0, 1);
     assert_eq!(paths(&own), ["/token", "/a", "/token", "/a", "/a", "/token", "/a"]);
+}
+
+#[test]
+fn the_time_and_unique_values_do_not_distinguish_tokens() {
+    let mut sessions = sessions(
+        "token_url = \"/token\", client_id = \"me\", client_secret = \"{{hmac_sha256('k', date('unix_ms'))}}\", \
+         parameters = { at = \"{{now|unix_ms}}\", nonce = \"{{random_text(8)}}\", id = \"{{id}}\", trace = \"{{traceparent()}}\" }",
+    );
+    for session in 1..4 {
+        launch(&mut sessions, 0, session);
+        // The clock of the dates goes on.
+        Clock::start().sleep_until(Instant::from_millis(2));
+    }
+    assert_eq!(paths(&sessions), ["/token", "/a", "/a", "/a"]);
+    let body = body(&sessions.client.requests[0]);
+    let pairs: Vec<_> = body.split('&').map(|pair| pair.split_once('=').unwrap()).collect();
+    let length = |key: &str| pairs.iter().find(|(name, _)| *name == key).map(|(_, value)| value.len());
+    assert_eq!(["at", "nonce", "id", "trace"].map(length), [Some(13), Some(8), Some(36), Some(55)], "{body}");
+}
+
+#[test]
+fn a_request_that_a_value_leads_to_another_target_needs_no_token() {
+    let text = format!(
+        "duration = \"1h\"\narrivals.closed.users = 5\n[variables]\nurl = \"http://other/b\"\n\
+         [[target]]\nurl = \"http://h/\"\nauth.oauth2 = {{ {KEYS} }}\n[[target]]\nname = \"other\"\nurl = \"http://other/\"\n\
+         [[request]]\nname = \"b\"\nget = \"{{{{url}}}}\"\n[[request]]\nname = \"a\"\nget = \"/a\"\n"
+    );
+    let workload = Workload::parse(&text, "w", &|_| Err(String::new())).unwrap_or_else(|mistake| panic!("{mistake}"));
+    let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
+    assert_eq!(
+        script.token_for_preview(0, RequestContext { session: 1, step: 0, visit: 0, sequence: 0, label: 0 }),
+        Ok(None)
+    );
+    let mut sessions = Scripted::new(Fake::new(answers), script, Arc::default(), 3, None);
+    for label in [0, 1] {
+        let event = launch(&mut sessions, label, 1).remove(0);
+        assert_eq!((event.outcome, event.token_requests), (Outcome::Ok, label), "{event:?}");
+    }
+    assert_eq!(paths(&sessions), ["/b", "/token", "/a"]);
+    assert_eq!(authorization(&sessions.client.requests[0]), "");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub(crate) struct WorkloadFlags {
     /// Test duration [default with a URL: 10s, or until --requests are sent]
     #[arg(short, long, value_name = "TIME", help_heading = "Test")]
     duration: Option<Nanos>,
-    /// Maximum number of requests; the run ends with them or with the duration
+    /// Maximum number of requests; the run ends at this number or at its duration
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Test")]
     requests: Option<u64>,
     /// Exclude the first TIME from statistics (warm-up)
@@ -49,7 +49,7 @@ pub(crate) struct WorkloadFlags {
     /// Seed of all random numbers [default: a new one, recorded]
     #[arg(long, help_heading = "Test")]
     seed: Option<u64>,
-    /// Requests that cannot be sent on time: send them late, or skip and count them
+    /// What happens to late requests: they are sent, or skipped and counted
     #[arg(long, value_parser = ["send", "skip"], help_heading = "Test")]
     late: Option<String>,
 
@@ -59,14 +59,14 @@ pub(crate) struct WorkloadFlags {
     /// Request method [default: GET, or POST with --body]
     #[arg(short = 'X', long, value_parser = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"], ignore_case = true, help_heading = "Request")]
     method: Option<String>,
-    /// Request body, or @FILE; {{session}} and {{sequence}} are filled in
+    /// Request body, or @FILE; {{session}} and {{sequence}} are replaced by numbers
     #[arg(long, value_name = "TEXT", help_heading = "Request")]
     body: Option<String>,
 
     /// Number of sending threads [default: as many as the rate needs]
     #[arg(short, long, value_name = "N", help_heading = "Generator")]
     threads: Option<u16>,
-    /// Maximum number of connections; requests without one count as not sent
+    /// Maximum number of connections; a request that finds no free connection is not sent
     #[arg(long, value_name = "N", help_heading = "Generator")]
     connections: Option<u32>,
     /// Maximum number of requests in flight; further requests count as not sent
@@ -90,7 +90,7 @@ pub(crate) struct WorkloadFlags {
     /// How threads wait: spin is exact to microseconds, sleep uses little CPU [default: spin]
     #[arg(long, value_parser = ["spin", "sleep"], help_heading = "Generator")]
     wait_mode: Option<String>,
-    /// Scheduling priority of sending threads: as high as is safe, normal, or real-time [default: auto]
+    /// Scheduling priority of sending threads: the highest safe one, normal, or real-time [default: auto]
     #[arg(long, value_parser = ["auto", "normal", "realtime"], help_heading = "Generator")]
     priority: Option<String>,
     #[command(flatten)]
@@ -146,7 +146,7 @@ impl WorkloadFlags {
             let own = given.as_ref().and_then(|given| input.parse(given).err());
             match (own, self.flag(&mistake.field)) {
                 (Some(own), _) if (&own.field, &own.what) == (&mistake.field, &mistake.what) => Failure::input(own),
-                (_, Some(flag)) => Failure::input(format!("{flag}: {}", mistake.what)),
+                (_, Some(flag)) => Failure::input(offered_base::sentence(flag, &mistake.what)),
                 (_, None) if given.is_none() => Failure::input(mistake.without_position()), // there is no file to name a line of
                 (_, None) => Failure::input(mistake),
             }

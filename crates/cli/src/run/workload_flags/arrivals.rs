@@ -13,7 +13,7 @@ pub(super) struct ArrivalFlags {
     /// Open: requests arrive at RATE whatever the server does, for example 100/s
     #[arg(long, value_name = "RATE", group = "model", help_heading = "System model")]
     open: Option<Rate>,
-    /// Closed: N users, each waits for its response, thinks and sends again
+    /// Closed: this number of users; each waits for its response, thinks and sends again
     #[arg(short = 'c', long, value_name = "USERS", group = "model", help_heading = "System model")]
     closed: Option<u64>,
     /// Partly-open: sessions arrive at RATE, send some requests and leave
@@ -28,7 +28,7 @@ pub(super) struct ArrivalFlags {
     /// Think time: exponential:5s, uniform:0s,10s, 2s (constant), ... (closed, partly-open)
     #[arg(long, value_name = "DISTRIBUTION", value_parser = think, help_heading = "System model")]
     think: Option<Distribution>,
-    /// Minimum time between the starts of two visits of a user (closed)
+    /// Minimum time between the starts of two visits of a user; a visit is a request or a walk through a flow (closed)
     #[arg(long, value_name = "TIME", help_heading = "System model")]
     every: Option<Nanos>,
     /// Start the users evenly over this time (closed)
@@ -219,9 +219,9 @@ fn probability(text: &str) -> Result<f64, String> {
         return Ok(stay);
     }
     if !text.ends_with('%') && (1.0..100.0).contains(&stay) && stay != 1.0 {
-        return Err(format!("`{text}` is not a probability (below 1); for per cent write {text}%"));
+        return Err(format!("`{text}` is not below 1, so it is no probability; for per cent write {text}%"));
     }
-    Err(format!("`{text}` must be at least 0 and below 1; sessions that never end are --closed"))
+    Err(format!("`{text}` must be at least 0 and below 1; for sessions that never end use --closed"))
 }
 
 /// A distribution, or a constant time.
