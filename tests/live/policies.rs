@@ -43,7 +43,16 @@ fn failing_policy_commands_are_reported_and_their_blocks_excluded() {
     // The second policy fails as soon as the log has a line.
     let script = "if [ \"$1\" = fair ]; then echo >> \"$0\"; else echo no such lever >&2; exit 1; fi";
     let file = workload(folder.path(), &served.url, script);
-    let made = ended(&["run", &file, "--allow-commands", "--wait-mode", "sleep", "--output", out.to_str().unwrap()]);
+    let made = ended(&[
+        "run",
+        &file,
+        "--allow-commands",
+        "--wait-mode",
+        "sleep",
+        "--details",
+        "--output",
+        out.to_str().unwrap(),
+    ]);
     assert!(made.stdout.contains("4 of 8 blocks are excluded") && made.stdout.contains("no such lever"), "{made:?}");
     let verdict = ended(&["verify", out.to_str().unwrap(), "--json"]);
     let verdict: Value = serde_json::from_str(&verdict.stdout).unwrap();

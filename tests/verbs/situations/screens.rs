@@ -18,9 +18,12 @@ pub(super) fn write(number: usize, situation: &Situation, screen: &str, document
     fs::create_dir_all(folder).unwrap();
     let name = format!("{:02}", number * STEP % 100);
     fs::write(folder.join(format!("{name}.txt")), format!("$ offered verify run\n{screen}")).unwrap();
-    let words = flat(screen);
-    let until_next = |fix| [" warning:", " note:"].iter().fold(fix, |fix: &str, next| fix.split(next).next().unwrap());
-    let fixes: Vec<&str> = words.split("fix: ").skip(1).map(until_next).collect();
+    // The lines of a fix after its first are indented.
+    let is_fix = |(number, line): &(usize, &str)| *number == 0 || line.starts_with("   ");
+    let lines = |fix: &str| {
+        flat(&fix.lines().enumerate().take_while(is_fix).map(|(_, line)| line).collect::<Vec<_>>().join(" "))
+    };
+    let fixes: Vec<String> = screen.split("fix: ").skip(1).map(lines).collect();
     let key = format!(
         "{name} {}\n  verdict   {} {}, exit {}\n  cause     {}\n  next step {}\n",
         situation.name,

@@ -44,8 +44,8 @@ pub(super) const fn for_stalls(stalls: &Stalls) -> &'static str {
         "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
          again: the load is not the cause"
     } else {
-        "reserve cores for the generator and use more threads (checks and extraction of large bodies hold up other requests of \
-         their thread), and run again"
+        "reserve cores for the generator in case other processes used them, use more threads in case it checked large bodies, \
+         and run again (the recording does not show which)"
     }
 }
 

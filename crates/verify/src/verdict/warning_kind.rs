@@ -430,8 +430,8 @@ fn few_gaps_text(gaps: usize, half_width: f64, of_sessions: bool) -> String {
 fn user_count_text(littles_law: f64, observed: u64) -> String {
     if littles_law < observed as f64 {
         format!(
-            "on average {:.1} of {observed} users had not yet sent their first request, or sent no other one before the end (by \
-             Little's law, {littles_law:.1} were between two requests)",
+            "averaged over the run, {:.1} of {observed} users were before their first or after their last request (Little's law: \
+             {littles_law:.1} were between two requests)",
             observed as f64 - littles_law
         )
     } else {
