@@ -5,6 +5,7 @@
 //! choice is made one request earlier. The sequence of requests and waits keeps its distribution.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use offered_distributions::Distribution;
@@ -233,14 +234,16 @@ impl Chain {
             }
             let order: Vec<usize> = (0..=*start).rev().filter(|step| seen[*step]).collect();
             let mut steps: Vec<Step> = Vec::new();
+            let mut names: HashSet<String> = HashSet::new();
             for step in order.iter().map(|step| &self.steps[*step]) {
                 let request = requests[step.request].clone();
-                let taken = |name: &str| steps.iter().any(|step| step.name == name);
                 let think = step.think.distribution().0;
                 let next = step.next.iter().map(|(to, p)| (to.map(|to| position(&order, to)), *p)).collect();
-                let (name, think) = (unique_name(&request, taken), (think != *usual).then_some(think));
+                let (name, think) =
+                    (unique_name(&request, |name| names.contains(name)), (think != *usual).then_some(think));
                 let only_if = all_of(step.only_if.iter().map(|(_, condition)| condition.clone()).collect());
                 let until = step.until.clone();
+                names.insert(name.clone());
                 steps.push(Step { name, request, repeat: step.repeat, think, only_if, until, next });
             }
             let name = unique_name(name, |name| flows.iter().any(|flow| flow.name == name));
