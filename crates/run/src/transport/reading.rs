@@ -12,8 +12,8 @@ use offered_io::{ReceiveTimestamps, TimestampsEnabled, unix_now};
 use crate::event_stream::{DataArrival, PROMPT};
 
 /// Maximum numbers of timestamped reads per second, approximately: of those that may begin a response, and of others.
-const MAX_FIRST_PER_S: u64 = 4000;
-const MAX_LATER_PER_S: u64 = 2000;
+const MAX_FIRST_PER_S: u64 = 2000;
+const MAX_LATER_PER_S: u64 = 1000;
 /// Interval at which the share of timestamped reads is set.
 const PERIOD: Nanos = Nanos::from_millis(50);
 

@@ -16,7 +16,7 @@ const MAX: Nanos = Nanos::from_micros(500);
 /// A shorter pause saves nothing.
 const MIN: Nanos = Nanos::from_micros(50);
 /// A sleep ends up to this much late, and a request may be due.
-const MARGIN: Nanos = Nanos::from_micros(100);
+const MARGIN: Nanos = Nanos::from_micros(200);
 /// How many intervals the means cover, about.
 const MEMORY: f64 = 32.0;
 
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn the_next_request_ends_a_pause_in_time() {
         let in_us = |us| NOW + Nanos::from_micros(us);
-        assert_eq!(pause(80_000, 20_000, in_us(300)), Some(Nanos::from_micros(200)));
-        assert_eq!(pause(80_000, 20_000, in_us(80)), None);
+        assert_eq!(pause(80_000, 20_000, in_us(300)), Some(Nanos::from_micros(100)));
+        assert_eq!(pause(80_000, 20_000, in_us(180)), None);
     }
 
     #[test]
