@@ -111,12 +111,10 @@ impl NotSent {
                 "run again; if this recurs, give the process its own CPUs, and check whether it was suspended"
             }
             NotSentReason::InFlightLimit => {
-                "find out whether the server became slow: if it did, this load is too much for it; if it did not, lower the rate, or \
-                 raise the limit of requests in flight"
+                "lower the rate if the server became slow; otherwise raise the limit of requests in flight"
             }
             NotSentReason::ConnectionsLimit => {
-                "find out whether the server became slow: if it did, this load is too much for it; if it did not, lower the rate, or \
-                 raise the limit of connections"
+                "lower the rate if the server became slow; otherwise raise the limit of connections"
             }
             NotSentReason::Late => "reserve cores for the generator, or send late requests too (late = \"send\")",
             NotSentReason::RunOver => "lower the rate, add threads, or divide the load between machines",
