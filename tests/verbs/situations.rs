@@ -339,7 +339,7 @@ const INVALID_RUNS: &[Situation] = &[
         edit: |_, events| pause(events, Nanos::from_millis(500), Nanos::from_millis(20)),
         validity: "valid_with_warnings",
         begins: "VALID, WITH WARNINGS",
-        cause: "% (5 % tolerated) no action needed",
+        cause: "% (5 % tolerated) fix: no action needed",
         never: &["saturated", "the limit of", "killed", "ticker", "large bodies"],
         ..CHANGED
     },

@@ -2,7 +2,7 @@
 
 use offered_base::visible;
 use offered_experiment::Failure;
-use offered_report::{Subject, VerdictLine, VerdictLines, labelled};
+use offered_report::{Subject, VerdictLine, VerdictLines};
 use offered_verify::{Verdict, Warning, WarningKind};
 
 use crate::messages;
@@ -21,7 +21,7 @@ pub(crate) fn lines(input: VerdictLines<'_>, thresholds: usize) -> Vec<String> {
     for line in lines {
         printed.extend(hanging(&format!("{:width$}  ", line.judgement), width + 2, &visible(&line.text)));
         for fix in line.fixes(input.verdict, |warning| messages::fix(input.verdict, warning)) {
-            printed.extend(paragraph(&" ".repeat(width + 2), &visible(&labelled(&fix))));
+            printed.extend(paragraph(&" ".repeat(width + 2), &format!("fix: {}", visible(&fix))));
         }
     }
     if omitted > 0 {

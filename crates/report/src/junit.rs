@@ -20,7 +20,7 @@ use crate::format::{number, optional};
 use crate::report::Report;
 use crate::run::Run;
 use crate::sections::compare;
-use crate::verdict_lines::{Subject, labelled};
+use crate::verdict_lines::Subject;
 
 /// Something that passes or fails.
 struct Case {
@@ -221,7 +221,7 @@ fn output(run: &Run) -> String {
     for line in Conclusion::of(run).lines {
         let _ = write!(text, "{}: {}", line.judgement, visible(&line.text));
         for fix in run.fixes(&line) {
-            let _ = write!(text, "; {}", visible(&labelled(&fix)));
+            let _ = write!(text, "; fix: {}", visible(&fix));
         }
         text.push('\n');
     }

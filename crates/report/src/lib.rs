@@ -48,4 +48,4 @@ pub use report::Report;
 pub use run::Run;
 pub use sections::document;
 pub use test_setup::TestSetup;
-pub use verdict_lines::{Subject, VerdictLine, VerdictLines, labelled};
+pub use verdict_lines::{Subject, VerdictLine, VerdictLines};

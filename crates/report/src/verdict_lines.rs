@@ -61,11 +61,6 @@ impl VerdictLine {
     }
 }
 
-/// A fix with its label: `fix: run longer`. That no action is needed has no label.
-pub fn labelled(fix: &str) -> String {
-    if fix.starts_with("no action needed") { fix.to_owned() } else { format!("fix: {fix}") }
-}
-
 /// The input of the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct VerdictLines<'a> {
