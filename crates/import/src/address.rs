@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use offered_workload::{Address, Protocol, Target, Tls, Url};
 
+use crate::distinct::UniqueNames;
 use crate::note::Note;
 use crate::text::Text;
-use crate::unique_name::unique_name;
 use crate::{Error, ParameterKind};
 
 /// Maximum number of targets.
@@ -198,17 +198,14 @@ pub(crate) fn choose_targets<'c>(
 /// has no name, and the others, which are named after their hosts.
 pub(crate) fn targets_at(base: &Target, urls: &[Url]) -> (Target, Vec<Target>) {
     let target_at = |url: &Url| drop_conflicting_options(base.clone().with_url(url.clone()));
-    let mut others: Vec<Target> = Vec::new();
-    for url in &urls[1..] {
-        let name = target_name(url, |name| others.iter().any(|target| target.name() == Some(name)));
-        others.push(target_at(url).with_name(name));
-    }
+    let mut names = UniqueNames::default();
+    let others = urls[1..].iter().map(|url| target_at(url).with_name(names.take(&target_name(url)))).collect();
     (target_at(&urls[0]), others)
 }
 
-/// A name for the target with this URL: its host, with a number if the name is `taken`.
-pub(crate) fn target_name(url: &Url, taken: impl Fn(&str) -> bool) -> String {
-    unique_name(url.to_string().split('/').nth(2).unwrap_or_default(), taken)
+/// A name for the target with this URL: its host, and its port if it is not the usual one.
+pub(crate) fn target_name(url: &Url) -> String {
+    url.to_string().split('/').nth(2).unwrap_or_default().to_owned()
 }
 
 /// A target with default settings at [`DEFAULT_URL`].

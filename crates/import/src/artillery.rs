@@ -19,11 +19,11 @@ use crate::address::{TargetChoice, choose_targets, default_target, drop_conflict
 use crate::chain::Chain;
 use crate::data::Data;
 use crate::delay::Delay;
+use crate::distinct::{DistinctRequests, UniqueNames};
 use crate::initial_values;
-use crate::plan::{Arrivals, Flow, Phase, Plan, Request};
-use crate::request_list::{PlannedRequest, find_or_add};
+use crate::plan::{Arrivals, Flow, Phase, Plan};
+use crate::request_list::PlannedRequest;
 use crate::text::{Text, file_name};
-use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions};
 use config::Config;
 use flow::FlowReader;
@@ -82,11 +82,14 @@ pub(crate) fn read(script: &Data, file: &str, options: &ImportOptions) -> Result
     let TargetChoice { mut urls, target_of, notes } = choose_targets(candidates, None, 1, file)?;
     let (url, included) = (urls.remove(0), target_of.iter().map(Option::is_some).collect::<Vec<bool>>());
     values.notes.extend(notes);
-    let mut requests: Vec<Request> = Vec::new();
-    let mut names: Vec<String> = Vec::new();
-    for (planned, included) in planned.iter().zip(&included) {
-        names.push(if *included { find_or_add(&mut requests, &planned.request) } else { String::new() });
-    }
+    let mut requests = DistinctRequests::default();
+    let mut name_of = |planned: &PlannedRequest| requests.find_or_add(planned.request.clone());
+    let names: Vec<String> = planned
+        .iter()
+        .zip(&included)
+        .map(|(planned, included)| if *included { name_of(planned) } else { String::new() })
+        .collect();
+    let requests = requests.into_requests();
     if requests.iter().any(|request| request.method == "post" && request.redirects.is_none()) {
         let message = "Artillery repeats a POST after a redirect with status 301 or 302, and keeps its Content-Type after 303; here a GET without body and Content-Type follows";
         values.note("config", message.to_owned());
@@ -164,6 +167,7 @@ fn flows(scenarios: Vec<Scenario>, included: &[bool], names: &[String], values: 
     let usual = Delay::default().distribution().0;
     let total: f64 = scenarios.iter().map(|scenario| scenario.weight).sum();
     let (mut all, mut sending_share): (Vec<Flow>, f64) = (Vec::new(), 0.0);
+    let mut flow_names = UniqueNames::default();
     for Scenario { name, weight, action } in scenarios.into_iter().filter(|scenario| scenario.weight > 0.0) {
         let element = format!("scenario `{name}`");
         let action = action.retain_requests(&|request| included[request]);
@@ -185,7 +189,7 @@ fn flows(scenarios: Vec<Scenario>, included: &[bool], names: &[String], values: 
         let share = weight / total * chain.nonempty_share;
         sending_share += share;
         for mut flow in chain.flows(&name, names, &usual) {
-            flow.name = unique_name(&flow.name, |name| all.iter().any(|known| known.name == name));
+            flow.name = flow_names.take(&flow.name);
             flow.weight *= share;
             all.push(flow);
         }

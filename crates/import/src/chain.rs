@@ -5,7 +5,6 @@
 //! choice is made one request earlier. The sequence of requests and waits keeps its distribution.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
 use std::ops::Range;
 
 use offered_distributions::Distribution;
@@ -13,8 +12,8 @@ use offered_workload::condition::{Condition, Subject};
 
 use crate::action::{Action, Decided};
 use crate::delay::Delay;
+use crate::distinct::UniqueNames;
 use crate::plan::{Block, Flow, Step};
-use crate::unique_name::unique_name;
 
 /// Maximum number of steps, with loops unrolled.
 pub(crate) const MAX_STEPS: usize = 2000;
@@ -223,7 +222,7 @@ impl Chain {
     /// One flow for each entry step. `name` is the base of the flow names, `requests` are the request names, `usual` is the default think
     /// time of the workload.
     pub(crate) fn flows(&self, name: &str, requests: &[String], usual: &Distribution) -> Vec<Flow> {
-        let mut flows: Vec<Flow> = Vec::new();
+        let (mut flows, mut flow_names) = (Vec::new(), UniqueNames::default());
         for (start, weight) in &self.entry {
             let mut seen = vec![false; self.steps.len()];
             seen[*start] = true;
@@ -233,20 +232,18 @@ impl Chain {
                 }
             }
             let order: Vec<usize> = (0..=*start).rev().filter(|step| seen[*step]).collect();
-            let mut steps: Vec<Step> = Vec::new();
-            let mut names: HashSet<String> = HashSet::new();
+            let (mut steps, mut step_names) = (Vec::new(), UniqueNames::default());
             for step in order.iter().map(|step| &self.steps[*step]) {
                 let request = requests[step.request].clone();
                 let think = step.think.distribution().0;
+                let think = (think != *usual).then_some(think);
                 let next = step.next.iter().map(|(to, p)| (to.map(|to| position(&order, to)), *p)).collect();
-                let (name, think) =
-                    (unique_name(&request, |name| names.contains(name)), (think != *usual).then_some(think));
                 let only_if = all_of(step.only_if.iter().map(|(_, condition)| condition.clone()).collect());
                 let until = step.until.clone();
-                names.insert(name.clone());
+                let name = step_names.take(&request);
                 steps.push(Step { name, request, repeat: step.repeat, think, only_if, until, next });
             }
-            let name = unique_name(name, |name| flows.iter().any(|flow| flow.name == name));
+            let name = flow_names.take(name);
             flows.push(Flow { name, weight: weight / self.nonempty_share, steps, blocks: self.blocks_in(&order) });
         }
         flows

@@ -10,16 +10,19 @@ use offered_workload::condition::Condition;
 use offered_workload::{Draft, Request, Target, Workload};
 
 use crate::address::target_name;
+use crate::distinct::UniqueNames;
 use crate::plan::Plan;
-use crate::unique_name::unique_name;
 use crate::write::one_line;
 
 /// The parts of several workloads, as they are put together.
 #[derive(Default)]
 struct Parts {
     targets: Vec<Target>,
+    target_names: UniqueNames,
     requests: Vec<Request>,
+    request_names: UniqueNames,
     flows: Vec<Flow>,
+    flow_names: UniqueNames,
     steps: Vec<Step>,
     blocks: Vec<Block>,
     conditions: Vec<Condition>,
@@ -90,7 +93,7 @@ impl Plan {
             }
         }
         let Some(whole) = whole else { return wrong("no plans") };
-        let Parts { mut targets, requests, flows, steps, blocks, conditions } = parts;
+        let Parts { mut targets, requests, flows, steps, blocks, conditions, .. } = parts;
         let flows = if flows.is_empty() { None } else { Some(Flows::with_blocks(flows, steps, blocks)?) };
         let scenarios = all.into_iter().map(|part| part.scenario(&requests, flows.as_ref()));
         let scenarios = Scenarios::new(scenarios.collect::<Result<_, _>>()?, flows.clone().map(Arc::new))?;
@@ -110,9 +113,11 @@ impl Parts {
         if let Some(at) = self.targets.iter().position(equal) {
             return at;
         }
-        let name = target_name(target.url(), |name| self.targets.iter().any(|known| known.name() == Some(name)));
-        let named = if self.targets.is_empty() { target.clone() } else { target.clone().with_name(name) };
-        self.targets.push(named);
+        self.targets.push(if self.targets.is_empty() {
+            target.clone()
+        } else {
+            target.clone().with_name(self.target_names.take(&target_name(target.url())))
+        });
         self.targets.len() - 1
     }
 
@@ -120,11 +125,11 @@ impl Parts {
         let too_many = |_| InvalidValue::new("the groups have too many steps");
         let number = |n: usize| u16::try_from(n).map_err(too_many);
         let (requests, flows, steps) = (self.requests.len(), self.flows.len(), self.steps.len());
-        let scenario = unique_name(&plan.name, |name| self.requests.iter().any(|request| request.name() == name));
+        let scenario = self.request_names.clone().take(&plan.name);
         let targets = draft.target.iter().chain(&draft.more_targets).map(|target| number(self.target(target)));
         let targets: Vec<u16> = targets.collect::<Result<_, _>>()?;
         for request in draft.requests {
-            let name = unique_name(request.name(), |name| self.requests.iter().any(|known| known.name() == name));
+            let name = self.request_names.take(request.name());
             let target = targets.get(usize::from(request.target())).copied().unwrap_or_default();
             self.requests.push(request.named(name).with_target(target));
         }
@@ -134,7 +139,7 @@ impl Parts {
                     Some(_) => format!("{scenario}: {}", flow.name),
                     None => flow.name.clone(),
                 };
-                let name = unique_name(&wanted, |name| self.flows.iter().any(|known| known.name == name));
+                let name = self.flow_names.take(&wanted);
                 self.flows.push(Flow { name, start: number(usize::from(flow.start) + steps)?, ..flow.clone() });
             }
             for step in own.steps() {

@@ -43,11 +43,11 @@ use variables::Variables;
 use crate::action::Action;
 use crate::address::targets_at;
 use crate::chain::{Chain, MAX_STEPS};
+use crate::distinct::{DistinctRequests, UniqueNames};
 use crate::initial_values;
 use crate::note::Note;
 use crate::plan::{Phase, Plan, Request};
 use crate::text::Text;
-use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions};
 
 /// Maximum number of thread groups.
@@ -121,11 +121,10 @@ pub(crate) fn read(text: &str, file: &str, options: &ImportOptions) -> Result<Ve
     if plan.children.iter().filter(runs).count() > MAX_GROUPS {
         return Err(refused(&format!("more than {MAX_GROUPS} thread groups")));
     }
-    let mut plans: Vec<Plan> = Vec::new();
+    let (mut plans, mut plan_names) = (Vec::new(), UniqueNames::default());
     let mut idle: Vec<Note> = Vec::new();
     for group in plan.children.iter().filter(runs) {
-        let taken = |name: &str| plans.iter().any(|plan| plan.name == name);
-        let name = unique_name(group.name(), taken);
+        let name = plan_names.take(group.name());
         let reader = Reader {
             file,
             plan,
@@ -400,12 +399,12 @@ impl<'e> Reader<'e, '_> {
     /// request.
     fn distinct_requests(&self, used: &[usize]) -> (Vec<Request>, Vec<String>) {
         let follow = used.iter().any(|at| self.requests[*at].follows);
-        let mut requests: Vec<Request> = Vec::new();
+        let mut requests = DistinctRequests::default();
         let mut names: Vec<String> = vec![String::new(); self.requests.len()];
         for at in used {
             let sampler = &self.requests[*at];
-            let wanted = if sampler.name.is_empty() { sampler.path.to_display() } else { sampler.name.clone() };
             let request = Request {
+                name: if sampler.name.is_empty() { sampler.path.to_display() } else { sampler.name.clone() },
                 target: sampler.target.unwrap_or_default(),
                 redirects: (follow && !sampler.follows).then_some(0),
                 headers: sampler.headers.clone(),
@@ -416,20 +415,9 @@ impl<'e> Reader<'e, '_> {
                 on_failure: self.on_failure,
                 ..Request::new(&sampler.method, sampler.path.clone())
             };
-            let like = |other: &&Request| {
-                let plain = other.name.rsplit_once(" (").map_or(other.name.as_str(), |(plain, _)| plain);
-                (plain == wanted || other.name == wanted)
-                    && **other == Request { name: other.name.clone(), ..request.clone() }
-            };
-            if let Some(request) = requests.iter().find(like) {
-                names[*at].clone_from(&request.name);
-                continue;
-            }
-            let name = unique_name(&wanted, |name| requests.iter().any(|request| request.name == name));
-            names[*at].clone_from(&name);
-            requests.push(Request { name, ..request });
+            names[*at] = requests.find_or_add(request);
         }
-        (requests, names)
+        (requests.into_requests(), names)
     }
 
     fn plan(

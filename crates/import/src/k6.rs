@@ -12,10 +12,10 @@ use offered_workload::{Reuse, Target, Threshold};
 use crate::address::{Candidate, MissingValue, Server, TargetChoice, choose_targets, default_target, encode_path};
 use crate::boolean;
 use crate::data::Data;
+use crate::distinct::UniqueNames;
 use crate::note::Note;
 use crate::plan::{Arrivals, Phase, Plan, RateProfile, Request, nanos};
 use crate::text::Text;
-use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions};
 
 /// Maximum duration of scenarios that end after a number of iterations, if they state none.
@@ -76,7 +76,7 @@ pub(crate) fn read(data: &Data, file: &str, options: &ImportOptions) -> Result<V
     )];
     let target = target(given, &mut notes).with_url(url);
     let thresholds = thresholds(given.get("thresholds"), &mut notes);
-    let mut plans: Vec<Plan> = Vec::new();
+    let (mut plans, mut names) = (Vec::new(), UniqueNames::default());
     for (name, scenario) in &scenarios {
         let element = format!("scenario `{name}`");
         let mut own = notes.clone();
@@ -91,7 +91,7 @@ pub(crate) fn read(data: &Data, file: &str, options: &ImportOptions) -> Result<V
             own.push(note(&element, "starts after a delay; here it starts at once"));
         }
         plans.push(Plan {
-            name: unique_name(name, |name| plans.iter().any(|plan| plan.name == name)),
+            name: names.take(name),
             origin: format!("k6 scenario `{name}`"),
             phase: Phase::Load,
             serial: false,

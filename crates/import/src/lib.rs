@@ -19,6 +19,7 @@ mod combine;
 mod curl;
 mod data;
 mod delay;
+mod distinct;
 pub mod document;
 mod har;
 mod initial_values;
@@ -38,7 +39,6 @@ mod swagger;
 #[cfg(test)]
 mod tests;
 mod text;
-mod unique_name;
 mod unsupported;
 mod url_list;
 mod write;

@@ -22,10 +22,10 @@ use offered_workload::script::OnFailure;
 use offered_workload::{Address, Login, Target, Url};
 
 use crate::delay::Delay;
+use crate::distinct::UniqueNames;
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Step};
 use crate::text::file_name;
-use crate::unique_name::unique_name;
 use crate::{Error, ImportOptions, ParameterKind, shell};
 use expression::{Expression, Value};
 use options::{Mode, Options, Script};
@@ -95,9 +95,9 @@ fn flows(paths: &[WeightedPath], requests: &mut Requests, usual: &Delay, is_clos
         }
         return Vec::new();
     }
-    let mut flows: Vec<Flow> = Vec::new();
+    let (mut flows, mut names) = (Vec::new(), UniqueNames::default());
     for (title, weight, path) in paths {
-        let name = unique_name(title, |name| flows.iter().any(|flow| flow.name == name));
+        let name = names.take(title);
         flows.push(Flow { name, weight: *weight, steps: steps(path, usual, requests, is_closed), blocks: Vec::new() });
     }
     requests.all.iter_mut().for_each(|request| request.on_failure = OnFailure::EndSession);
@@ -465,10 +465,10 @@ impl Reader<'_> {
 /// The steps of a path. If users repeat it, the wait before the first step follows the last one.
 fn steps(path: &PathRequests, usual: &Delay, requests: &Requests, again: bool) -> Vec<Step> {
     let last = path.steps.len() - 1;
-    let mut steps: Vec<Step> = Vec::new();
+    let (mut steps, mut names) = (Vec::new(), UniqueNames::default());
     for (here, (at, pause)) in path.steps.iter().enumerate() {
         let request = requests.all[*at].name.clone();
-        let name = unique_name(&request, |name| steps.iter().any(|step| step.name == name));
+        let name = names.take(&request);
         let pause = if here == last && again { pause.plus(&path.initial_wait) } else { pause.clone() };
         let think = (pause.distribution() != usual.distribution()).then(|| pause.distribution().0);
         steps.push(Step {

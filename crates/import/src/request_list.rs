@@ -10,10 +10,10 @@ use offered_workload::Target;
 
 use crate::Error;
 use crate::address::{Candidate, MAX_TARGETS, Server, TargetChoice, choose_targets, targets_at};
+use crate::distinct::{DistinctRequests, UniqueNames};
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable};
 use crate::text::{Text, file_name};
-use crate::unique_name::unique_name;
 
 /// Maximum number of requests.
 const MAX_REQUESTS: usize = 2_000;
@@ -123,14 +123,12 @@ impl RequestList {
         let candidates = self.requests.iter().map(PlannedRequest::candidate).chain(further);
         let TargetChoice { urls, target_of, notes } = choose_targets(candidates, first.as_ref(), most, file)?;
         self.notes.extend(notes);
-        let mut requests: Vec<Request> = Vec::new();
-        let mut names: Vec<Option<String>> = Vec::with_capacity(self.requests.len());
-        for (planned, target) in self.requests.iter_mut().zip(target_of) {
-            names.push(target.map(|target| {
-                planned.request.target = target;
-                find_or_add(&mut requests, &planned.request)
-            }));
-        }
+        let mut requests = DistinctRequests::default();
+        let planned = self.requests.iter().zip(target_of);
+        let names: Vec<Option<String>> = planned
+            .map(|(planned, target)| Some(requests.find_or_add(Request { target: target?, ..planned.request.clone() })))
+            .collect();
+        let mut requests = requests.into_requests();
         if requests.is_empty() {
             return Err(refused("no HTTP request found".to_owned()));
         }
@@ -140,6 +138,7 @@ impl RequestList {
         let visits: Vec<Visit> = self.visits.iter().filter_map(|visit| visit.retain_included(&names)).collect();
         let single = visits.iter().all(|visit| visit.steps.len() == 1) && !self.keep_flows;
         let mut flows: Vec<Flow> = Vec::new();
+        let mut flow_names = UniqueNames::default();
         if single {
             // Number of occurrences of each request.
             let mut often: HashMap<&str, f64> = HashMap::new();
@@ -151,7 +150,7 @@ impl RequestList {
             }
         } else {
             for visit in &visits {
-                let name = unique_name(&visit.name, |name| flows.iter().any(|flow| flow.name == name));
+                let name = flow_names.take(&visit.name);
                 flows.push(Flow { name, weight: 1.0, steps: visit.steps(&names), blocks: Vec::new() });
             }
         }
@@ -187,37 +186,15 @@ impl Visit {
 
     fn steps(&self, names: &[Option<String>]) -> Vec<Step> {
         let last = self.steps.len() - 1;
-        let mut taken: HashMap<String, u32> = HashMap::new();
-        let mut steps: Vec<Step> = Vec::new();
+        let (mut steps, mut step_names) = (Vec::new(), UniqueNames::default());
         for (here, (at, think)) in self.steps.iter().enumerate() {
             let request = names[*at].clone().unwrap_or_default();
-            // The search for a free number continues where the last one ended, so many repeats take linear time.
-            let from = taken.entry(request.clone()).or_insert(0);
-            *from += 1;
-            let name = match *from {
-                1 => unique_name(&request, |name| steps.iter().any(|step| step.name == name)),
-                n => unique_name(&format!("{request} ({n})"), |name| steps.iter().any(|step| step.name == name)),
-            };
+            let name = step_names.take(&request);
             let next = vec![((here < last).then_some(here + 1), 1.0)];
             steps.push(Step { name, request, repeat: 1, think: think.clone(), only_if: None, until: None, next });
         }
         steps
     }
-}
-
-/// Returns the name of the request in `requests` that equals `wanted`; adds it if there is none.
-pub(crate) fn find_or_add(requests: &mut Vec<Request>, wanted: &Request) -> String {
-    let same = |request: &&Request| {
-        let plain = request.name.rsplit_once(" (").map_or(request.name.as_str(), |(plain, _)| plain);
-        (plain == wanted.name || request.name == wanted.name)
-            && **request == Request { name: request.name.clone(), ..wanted.clone() }
-    };
-    if let Some(same) = requests.iter().find(same) {
-        return same.name.clone();
-    }
-    let name = unique_name(&wanted.name, |name| requests.iter().any(|request| request.name == name));
-    requests.push(Request { name: name.clone(), ..wanted.clone() });
-    name
 }
 
 /// Moves headers that all requests share out of the requests; they become headers of the target.

@@ -6,6 +6,7 @@ use super::UNDEFINED;
 use super::config::as_list;
 use super::values::Values;
 use crate::data::Data;
+use crate::distinct::UniqueNames;
 use crate::plan::Request;
 use crate::text::{self, Text};
 
@@ -46,10 +47,9 @@ pub(super) fn read(source: &Data, request: &mut Request, element: &str, values: 
             }
         }
     }
-    let mut names: Vec<String> = Vec::new();
+    let mut names = UniqueNames::default();
     for check in &mut request.check {
-        check.name = crate::unique_name::unique_name(&check.name, |name| names.iter().any(|known| known == name));
-        names.push(check.name.clone());
+        check.name = names.take(&check.name);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Values in `{{ }}`: variables of the script, columns of CSV files, captured values and functions
 //! (`engine_util.ts`, `runner.ts`).
 
+use std::iter;
+
 use std::collections::{HashMap, HashSet};
 
 use offered_workload::script::{AtEnd, CsvFormat, Order, Per};
@@ -136,10 +138,10 @@ impl Values {
     }
 
     fn new_name(&self, wanted: &str) -> String {
-        crate::unique_name::unique_name(&text::variable_name(wanted), |name| {
-            self.definitions.iter().any(|variable| variable.name == name)
-        })
-        .replace([' ', '(', ')'], "_")
+        let wanted = text::variable_name(wanted);
+        let is_free = |name: &String| self.definitions.iter().all(|variable| variable.name != *name);
+        let mut names = iter::once(wanted.clone()).chain((2_u32..).map(|n| format!("{wanted}_{n}")));
+        names.find(is_free).expect("some number is free")
     }
 
     /// Collects the names of the values that responses set.

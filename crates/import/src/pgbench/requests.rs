@@ -12,9 +12,9 @@ use super::expression::{Expression, Value};
 use super::paths::{Draw, Part, ScriptPath, ScriptStatement, Step, may_have_column};
 use super::script::{Token, next_token};
 use crate::delay::Delay;
+use crate::distinct::UniqueNames;
 use crate::plan::{self, Request, Variable};
 use crate::text::{self, Text};
-use crate::unique_name::unique_name;
 
 /// Integer functions that SQL evaluates like pgbench.
 const SQL_FUNCTIONS: [&str; 8] = ["+", "-", "*", "/", "mod", "abs", "least", "greatest"];
@@ -42,6 +42,7 @@ pub(super) struct Requests {
     /// Whether constants are substituted into the statement text (`-M simple`).
     simple_protocol: bool,
     pub(super) all: Vec<Request>,
+    request_names: UniqueNames,
     names: Vec<(VariableOrigin, String)>,
     /// Notes: line, element and message.
     pub(super) notes: Vec<(usize, String, String)>,
@@ -385,12 +386,15 @@ impl Requests {
     }
 
     /// Returns the index of an equal request; adds the request if there is none.
-    fn find_or_add(&mut self, wanted: &str, request: Request) -> usize {
-        let same = |other: &Request| Request { name: String::new(), ..other.clone() } == request;
+    fn find_or_add(&mut self, wanted: &str, mut request: Request) -> usize {
+        let same = |other: &Request| {
+            request.name.clone_from(&other.name);
+            *other == request
+        };
         if let Some(at) = self.all.iter().position(same) {
             return at;
         }
-        let name = unique_name(wanted, |name| self.all.iter().any(|request| request.name == name));
+        let name = self.request_names.take(wanted);
         self.all.push(Request { name, weight: 0.0, ..request });
         self.all.len() - 1
     }

@@ -132,6 +132,16 @@ fn values_are_those_of_the_script() {
 }
 
 #[test]
+fn payload_files_with_the_same_name_are_different_variables() {
+    let file = |folder: &str| format!("    - {{path: {folder}/users.csv, fields: [{folder}]}}\n");
+    let files = ["a", "b", "c"].map(file).concat();
+    let steps = "scenarios:\n  - flow: [{get: {url: \"/{{ a }}/{{ b }}/{{ c }}\"}}]\n";
+    let text = format!("config:\n  target: http://shop\n  payload:\n{files}{steps}");
+    let plan = read(&text, "f", None).unwrap().remove(0);
+    assert_eq!(plan.requests[0].path.to_source(), "/{{users.a}}/{{users_2.b}}/{{users_3.c}}");
+}
+
+#[test]
 fn environments_are_chosen() {
     let text = "config:\n  target: http://a\n  environments: {big: {target: http://b, phases: [{duration: 9, arrivalRate: 7}]}}\nscenarios:\n  - flow: [{get: {url: /}}]\n";
     assert!(has(&script(text).0, "--set environment=NAME for one of: big"));
