@@ -132,7 +132,7 @@ const ONE_WORKER: &[Situation] = &[
         response: "constant:1s",
         validity: "valid_with_warnings",
         begins: "VALID, WITH WARNINGS",
-        cause: "averaged over the run, 24.4 of 25 users were before their first or after their last request (Little's law: 0.6 were between two requests)",
+        cause: "think times of up to 500 s are longer than the run, so on average 24.4 of 25 users were before their first or after their last request",
         never: &[
             "stood still",
             "machine stopped",

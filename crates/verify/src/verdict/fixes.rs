@@ -45,7 +45,7 @@ pub(super) const fn for_stalls(stalls: &Stalls) -> &'static str {
          again: the load is not the cause"
     } else {
         "reserve cores for the generator in case other processes used them, use more threads in case it checked large bodies, \
-         and run again (the recording does not show which)"
+         and run again: the recording does not show which"
     }
 }
 

@@ -135,7 +135,7 @@ pub enum WarningKind {
         littles_law: f64,
         /// The number of sessions that sent a request, or of specified users.
         observed: u64,
-        /// The longest think time of the workload; `None` if it is unknown or has no bound.
+        /// The longest think time of the workload, if it is known and longer than the analysed time.
         #[serde(default)]
         longest_think_s: Option<f64>,
     },
@@ -265,7 +265,9 @@ impl WarningKind {
                 "users spend {:.0} % of their time waiting for responses: a slow server makes them send less, unlike independent users",
                 100.0 * rort
             ),
-            Self::UserCountMismatch { littles_law, observed, .. } => user_count_text(*littles_law, *observed),
+            Self::UserCountMismatch { littles_law, observed, longest_think_s } => {
+                user_count_text(*littles_law, *observed, *longest_think_s)
+            }
             Self::RunTooShortForUsers { rtt_ms, window_ms, .. } => short_run_text(*rtt_ms, *window_ms),
             Self::GeneratorStalled(stalls) => stalls_text(stalls),
             Self::LateRequests { p99_us } => format!("1 % of the requests were more than {} late", span(p99_us * 1e3)),
@@ -427,13 +429,16 @@ fn few_gaps_text(gaps: usize, half_width: f64, of_sessions: bool) -> String {
 }
 
 /// The number of users by Little's law differs from the observed number. The law counts the time from each request of a user to the next one.
-fn user_count_text(littles_law: f64, observed: u64) -> String {
+fn user_count_text(littles_law: f64, observed: u64, longest_think_s: Option<f64>) -> String {
     if littles_law < observed as f64 {
-        format!(
-            "averaged over the run, {:.1} of {observed} users were before their first or after their last request (Little's law: \
-             {littles_law:.1} were between two requests)",
-            observed as f64 - littles_law
-        )
+        let idle = observed as f64 - littles_law;
+        let idle = format!("{idle:.1} of {observed} users were before their first or after their last request");
+        match longest_think_s {
+            Some(longest) => {
+                format!("think times of up to {} are longer than the run, so on average {idle}", span(longest * 1e9))
+            }
+            None => format!("averaged over the run, {idle} (Little's law: {littles_law:.1} were between two requests)"),
+        }
     } else {
         format!(
             "response and think times account for {littles_law:.1} users (Little's law), but {observed} were observed"
