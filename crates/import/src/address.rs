@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use offered_workload::{Address, Protocol, Target, Tls, Url};
 
-use crate::distinct::UniqueNames;
 use crate::note::Note;
 use crate::text::Text;
+use crate::unique_names::UniqueNames;
 use crate::{Error, ParameterKind};
 
 /// Maximum number of targets.

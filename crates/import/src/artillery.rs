@@ -19,11 +19,12 @@ use crate::address::{TargetChoice, choose_targets, default_target, drop_conflict
 use crate::chain::Chain;
 use crate::data::Data;
 use crate::delay::Delay;
-use crate::distinct::{DistinctRequests, UniqueNames};
+use crate::distinct_requests::DistinctRequests;
 use crate::initial_values;
 use crate::plan::{Arrivals, Flow, Phase, Plan};
 use crate::request_list::PlannedRequest;
 use crate::text::{Text, file_name};
+use crate::unique_names::UniqueNames;
 use crate::{Error, ImportOptions};
 use config::Config;
 use flow::FlowReader;

@@ -12,8 +12,8 @@ use offered_workload::condition::{Condition, Subject};
 
 use crate::action::{Action, Decided};
 use crate::delay::Delay;
-use crate::distinct::UniqueNames;
 use crate::plan::{Block, Flow, Step};
+use crate::unique_names::UniqueNames;
 
 /// Maximum number of steps, with loops unrolled.
 pub(crate) const MAX_STEPS: usize = 2000;

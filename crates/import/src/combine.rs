@@ -10,8 +10,8 @@ use offered_workload::condition::Condition;
 use offered_workload::{Draft, Request, Target, Workload};
 
 use crate::address::target_name;
-use crate::distinct::UniqueNames;
 use crate::plan::Plan;
+use crate::unique_names::UniqueNames;
 use crate::write::one_line;
 
 /// The parts of several workloads, as they are put together.

@@ -43,11 +43,12 @@ use variables::Variables;
 use crate::action::Action;
 use crate::address::targets_at;
 use crate::chain::{Chain, MAX_STEPS};
-use crate::distinct::{DistinctRequests, UniqueNames};
+use crate::distinct_requests::DistinctRequests;
 use crate::initial_values;
 use crate::note::Note;
 use crate::plan::{Phase, Plan, Request};
 use crate::text::Text;
+use crate::unique_names::UniqueNames;
 use crate::{Error, ImportOptions};
 
 /// Maximum number of thread groups.

@@ -12,10 +12,10 @@ use offered_workload::{Reuse, Target, Threshold};
 use crate::address::{Candidate, MissingValue, Server, TargetChoice, choose_targets, default_target, encode_path};
 use crate::boolean;
 use crate::data::Data;
-use crate::distinct::UniqueNames;
 use crate::note::Note;
 use crate::plan::{Arrivals, Phase, Plan, RateProfile, Request, nanos};
 use crate::text::Text;
+use crate::unique_names::UniqueNames;
 use crate::{Error, ImportOptions};
 
 /// Maximum duration of scenarios that end after a number of iterations, if they state none.

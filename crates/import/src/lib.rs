@@ -19,7 +19,7 @@ mod combine;
 mod curl;
 mod data;
 mod delay;
-mod distinct;
+mod distinct_requests;
 pub mod document;
 mod har;
 mod initial_values;
@@ -39,6 +39,7 @@ mod swagger;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unique_names;
 mod unsupported;
 mod url_list;
 mod write;

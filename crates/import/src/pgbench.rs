@@ -22,10 +22,10 @@ use offered_workload::script::OnFailure;
 use offered_workload::{Address, Login, Target, Url};
 
 use crate::delay::Delay;
-use crate::distinct::UniqueNames;
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Step};
 use crate::text::file_name;
+use crate::unique_names::UniqueNames;
 use crate::{Error, ImportOptions, ParameterKind, shell};
 use expression::{Expression, Value};
 use options::{Mode, Options, Script};

@@ -10,10 +10,11 @@ use offered_workload::Target;
 
 use crate::Error;
 use crate::address::{Candidate, MAX_TARGETS, Server, TargetChoice, choose_targets, targets_at};
-use crate::distinct::{DistinctRequests, UniqueNames};
+use crate::distinct_requests::DistinctRequests;
 use crate::note::Note;
 use crate::plan::{Arrivals, Flow, Phase, Plan, RateProfile, Request, Step, Variable};
 use crate::text::{Text, file_name};
+use crate::unique_names::UniqueNames;
 
 /// Maximum number of requests.
 const MAX_REQUESTS: usize = 2_000;

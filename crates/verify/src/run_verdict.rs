@@ -303,8 +303,7 @@ impl<'a> Measured<'a> {
         let sustained = self.attempts.as_ref().and_then(|attempts| attempts.sustained_by_retries);
         all.extend(sustained.map(WarningKind::SustainedByRetries));
         all.extend(self.counts.on_the_wire.and_then(warnings::of_resends));
-        let analysed = self.scope.stability_interval().map(|(from, to)| from.until(to));
-        all.extend(warnings::of_queue(criteria, queue, analysed));
+        all.extend(warnings::of_queue(criteria, queue, self.scope.stability_interval()));
         all.extend(warnings::of_length(criteria, queue, &self.stream.ladder));
         if let Some(lateness) = &self.lateness {
             // The reason of an incomplete run does not state the generator error.

@@ -200,7 +200,7 @@ pub(crate) fn of_resends(wire: OnTheWire) -> Option<WarningKind> {
 }
 
 /// Warnings about users who wait rather than think.
-pub(crate) fn of_queue(criteria: &Criteria, queue: &Queue, analysed: Option<Nanos>) -> Vec<WarningKind> {
+pub(crate) fn of_queue(criteria: &Criteria, queue: &Queue, analysed: Option<(Instant, Instant)>) -> Vec<WarningKind> {
     let expected_users = match &criteria.expected {
         ExpectedArrivals::Closed { users, .. } => Some(*users),
         _ => criteria.mean_users.map(|users| users.round() as u64).or(queue.users_observed),
@@ -214,8 +214,9 @@ pub(crate) fn of_queue(criteria: &Criteria, queue: &Queue, analysed: Option<Nano
     let are_users = criteria.expected.system() != Some(System::PartlyOpen);
     let other = expected_users.zip(queue.users).filter(far).filter(|_| are_users);
     let other = other.map(|(observed, littles_law)| {
-        let longest_think_s =
-            criteria.longest_think_s.filter(|longest| analysed.is_some_and(|time| *longest > time.as_secs_f64()));
+        let longest_think_s = criteria
+            .longest_think_s
+            .filter(|longest| analysed.is_some_and(|(from, to)| *longest > from.until(to).as_secs_f64()));
         WarningKind::UserCountMismatch { littles_law, observed, longest_think_s }
     });
     waiting.into_iter().chain(other).collect()

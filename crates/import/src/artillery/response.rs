@@ -6,9 +6,9 @@ use super::UNDEFINED;
 use super::config::as_list;
 use super::values::Values;
 use crate::data::Data;
-use crate::distinct::UniqueNames;
 use crate::plan::Request;
 use crate::text::{self, Text};
+use crate::unique_names::UniqueNames;
 
 /// Adds captures and checks of `source` to `request`. A failed capture or match ends the session (`engine_http.ts`); `strict` is
 /// whether this holds for captures that do not say so.

@@ -12,9 +12,9 @@ use super::expression::{Expression, Value};
 use super::paths::{Draw, Part, ScriptPath, ScriptStatement, Step, may_have_column};
 use super::script::{Token, next_token};
 use crate::delay::Delay;
-use crate::distinct::UniqueNames;
 use crate::plan::{self, Request, Variable};
 use crate::text::{self, Text};
+use crate::unique_names::UniqueNames;
 
 /// Integer functions that SQL evaluates like pgbench.
 const SQL_FUNCTIONS: [&str; 8] = ["+", "-", "*", "/", "mod", "abs", "least", "greatest"];
