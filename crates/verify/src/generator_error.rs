@@ -49,6 +49,10 @@ pub struct PercentileError {
     pub response_ms: f64,
     /// The percentile of service times (done - sent), that is, of response times without lateness.
     pub service_ms: f64,
+    /// The percentile of response times if the requests that were not sent had been the slowest. `None` if all were sent, or if the
+    /// percentile would be one of theirs.
+    #[serde(default)]
+    pub with_unsent_ms: Option<f64>,
     /// The share of lateness in the response time, as a fraction; negative if requests were sent early.
     pub lateness_share: f64,
     /// The relative increase of the number of requests sent close together, against the schedule, as a fraction;
@@ -151,15 +155,17 @@ impl GeneratorError {
     }
 
     /// The generator error for these response and service times of successful requests, these bunching counts, this lateness of writing and
-    /// reading, and these errors of streams; `None` if none succeeded. With fewer than 100 of them the p99 is the maximum, so that the largest delay of a request counts.
+    /// reading, these errors of streams, and `unsent` requests; `None` if none succeeded. With fewer than 100 of them the p99 is the maximum, so that the largest delay of a request counts.
     pub(crate) fn of(
         response: &Sorted<i64>,
         service: &Sorted<i64>,
         bunching: &BunchingCounts,
         reading: &MeasuredReading,
         streams: Vec<MetricError>,
+        unsent: u64,
         tolerance: f64,
     ) -> Option<Self> {
+        let of_all = 1.0 + unsent as f64 / response.len() as f64;
         let share = |p: f64| {
             let (with, without) = (response.quantile(p)?, service.quantile(p)?);
             let bunching = (!bunching.sent.is_empty()).then(|| {
@@ -170,6 +176,10 @@ impl GeneratorError {
                 percentile: p * 100.0,
                 response_ms: with as f64 / 1e6,
                 service_ms: without as f64 / 1e6,
+                with_unsent_ms: response
+                    .quantile(p * of_all)
+                    .filter(|_| unsent > 0 && p * of_all < 1.0)
+                    .map(|ns| ns as f64 / 1e6),
                 lateness_share: reading::share(with - without, with),
                 bunching_share: bunching,
                 reading_share: reading.share(p),
@@ -277,7 +287,15 @@ mod tests {
             bunching.finish()
         });
         let reading = ReadingCollector::default().finish();
-        GeneratorError::of(&response, &service, &BunchingCounts { sent, scheduled: meant }, &reading, Vec::new(), 0.05)
+        GeneratorError::of(
+            &response,
+            &service,
+            &BunchingCounts { sent, scheduled: meant },
+            &reading,
+            Vec::new(),
+            0,
+            0.05,
+        )
     }
 
     #[test]
@@ -291,6 +309,21 @@ mod tests {
         let few: Vec<[u64; 3]> = (0..20).map(few).collect();
         let worst = of(&few, &[]).unwrap().worst().lateness_share;
         assert!((worst - 38.0 / 2038.0).abs() < 1e-6, "{worst}");
+    }
+
+    #[test]
+    fn requests_that_were_not_sent_may_have_been_the_slowest() {
+        let response = (1..=1000).map(|ms| ms * MS as i64).collect::<Values<i64>>().sorted();
+        let with = |unsent| {
+            let nothing = BunchingCounts { sent: Values::default().sorted(), scheduled: Values::default().sorted() };
+            let reading = ReadingCollector::default().finish();
+            let error = GeneratorError::of(&response, &response, &nothing, &reading, Vec::new(), unsent, 0.05).unwrap();
+            error.percentiles.iter().map(|of| (of.response_ms, of.with_unsent_ms)).collect::<Vec<_>>()
+        };
+        assert_eq!(with(0), [(500.0, None), (950.0, None), (990.0, None)]);
+        assert_eq!(with(5), [(500.0, Some(503.0)), (950.0, Some(955.0)), (990.0, Some(995.0))]);
+        // Of 1,011 requests the eleven slowest include the p99.
+        assert_eq!(with(11)[2], (990.0, None));
     }
 
     #[test]
@@ -341,7 +374,8 @@ mod tests {
         }
         let nothing = BunchingCounts { sent: Values::default().sorted(), scheduled: Values::default().sorted() };
         let (response, service) = (response.sorted(), service.sorted());
-        let error = GeneratorError::of(&response, &service, &nothing, &collector.finish(), Vec::new(), 0.05).unwrap();
+        let error =
+            GeneratorError::of(&response, &service, &nothing, &collector.finish(), Vec::new(), 0, 0.05).unwrap();
         // No delay alone changes the p99, which all three increase from 100 to 120 ms.
         let p99 = error.percentiles[2];
         assert_eq!((p99.response_ms, p99.lateness_share), (120.0, 0.0));

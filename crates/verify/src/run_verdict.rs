@@ -146,7 +146,7 @@ impl<'a> Measured<'a> {
         let generator_error = scheduled.and_then(|scheduled| {
             let bunching = BunchingCounts { sent: bunching.finish(), scheduled: scheduled.bunching.finish() };
             let tolerance = criteria.generator_error_tolerance;
-            GeneratorError::of(&responses, &service, &bunching, &reading, stream_errors, tolerance)
+            GeneratorError::of(&responses, &service, &bunching, &reading, stream_errors, counts.unsent, tolerance)
         });
         Ok(Self {
             scope,
@@ -309,7 +309,7 @@ impl<'a> Measured<'a> {
             // The reason of an incomplete run does not state the generator error.
             let error = error.filter(|_| self.incomplete.is_none());
             all.extend(warnings::of_lateness(criteria, lateness, error, stalled.is_some()));
-            all.extend(warnings::of_not_sent(lateness, not_sent).filter(|_| !has_gaps));
+            all.extend(warnings::of_not_sent(lateness, not_sent, error).filter(|_| !has_gaps));
         }
         let reading = self.reading.as_ref();
         all.extend(reading.and_then(|of| warnings::of_reading(criteria, of, error)));

@@ -165,7 +165,8 @@ mod tests {
         let busy = Evidence { busy: vec![0.1, 0.7], scheduling: vec![normal], ..Evidence::default() };
         let late = WarningKind::LateReading { p99_us: 20_000.0 };
         assert!(fix(&late, Some(&busy), Validity::Invalid, None).starts_with("add threads"));
-        let unsent = WarningKind::UnsentRequests { unsent: 1, requests: 2, causes: Vec::new() };
+        let unsent =
+            WarningKind::UnsentRequests { unsent: 1, requests: 2, causes: Vec::new(), p99_with_unsent_ms: None };
         let generator = Evidence { scheduling: vec![realtime], ..Evidence::default() };
         assert_eq!(fix(&unsent, Some(&generator), Validity::Invalid, None), unsent.fix());
     }
@@ -174,6 +175,7 @@ mod tests {
     fn a_tolerated_error_needs_no_action_and_a_large_one_is_not_to_be_accepted() {
         let error = |lateness_share| {
             let percentile = PercentileError {
+                with_unsent_ms: None,
                 percentile: 99.0,
                 response_ms: 10.0,
                 service_ms: 10.0 * (1.0 - lateness_share),

@@ -273,7 +273,13 @@ pub(crate) fn of_lateness(
 }
 
 /// A warning about requests that were not sent.
-pub(crate) fn of_not_sent(lateness: &Lateness, groups: &[NotSent]) -> Option<WarningKind> {
+pub(crate) fn of_not_sent(
+    lateness: &Lateness,
+    groups: &[NotSent],
+    error: Option<&GeneratorError>,
+) -> Option<WarningKind> {
     let (unsent, requests) = (lateness.unsent, lateness.unsent + lateness.n);
-    (unsent > 0).then(|| WarningKind::UnsentRequests { unsent, requests, causes: groups.to_vec() })
+    let p99_with_unsent_ms = error.and_then(|error| error.percentiles.last()?.with_unsent_ms);
+    let causes = || groups.to_vec();
+    (unsent > 0).then(|| WarningKind::UnsentRequests { unsent, requests, causes: causes(), p99_with_unsent_ms })
 }

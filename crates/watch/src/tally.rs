@@ -356,6 +356,7 @@ impl Tally {
     fn worst(&self) -> Option<PercentileError> {
         let (response, service) = (self.all.response()?, self.service.percentiles()?);
         let error = |percentile, response_ms: f64, service_ms: f64| PercentileError {
+            with_unsent_ms: None,
             percentile,
             response_ms,
             service_ms,
