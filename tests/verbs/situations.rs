@@ -349,7 +349,7 @@ const INVALID_RUNS: &[Situation] = &[
         edit: |_, events| pause(events, Nanos::from_millis(100), Nanos::from_millis(40)),
         busy: 0.45,
         cause: "the generator stood still 200 times, for up to ",
-        never: &["machine stopped", "the load is not the cause", "saturated", "ticker", "regular ticks", "killed"],
+        never: &["machine stopped", "is not the cause", "saturated", "ticker", "regular ticks", "killed"],
         ..INVALID
     },
     Situation {

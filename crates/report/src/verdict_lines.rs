@@ -272,7 +272,9 @@ impl VerdictLines<'_> {
             return is_own.then(|| of_stability(Status::NotChecked, "NOT CHECKED", none.to_owned()));
         };
         let (state, sent, completed) = (of.state, self.rates(of), rate(of.completed_rate_per_s));
-        let (rates, in_flight) = (format!("{sent}, completed {completed}"), of.in_flight_text());
+        let end = self.verdict.incomplete.as_ref().and_then(|incomplete| incomplete.covered_until_s);
+        let until = end.map_or_else(String::new, |end| format!("until {end:.1} s: "));
+        let (rates, in_flight) = (format!("{until}{sent}, completed {completed}"), of.in_flight_text());
         let (judgement, text, fix) = match (state, of.not_checked_reason) {
             (StabilityState::Stable, _) => ("STABLE", format!("{rates}; {in_flight}"), None),
             (StabilityState::Overloaded, _) => {

@@ -65,20 +65,20 @@ pub struct NotSent {
     pub stood_still: bool,
 }
 
-/// What happened to these requests, the largest groups first, and the share of the `unsent` in all `requests` with its
-/// limit: `1,362 requests were not sent, ... (22 % of 6,259 requests; limit 1 %)`.
+/// What happened to these requests, the largest groups first, and the share of the `unsent` in all `requests` with the
+/// tolerated one: `1,362 requests were not sent, ... (22 % of 6,259 requests; 1 % tolerated)`.
 pub(crate) fn text(groups: &[NotSent], unsent: u64, requests: u64) -> String {
     /// Number of groups that are described.
     const SHOWN: usize = 3;
     let share = format!("{} of {} requests", percent(unsent as f64 / requests as f64), count(requests));
     let limit = plain_percent(MAX_UNSENT_SHARE);
     if groups.is_empty() {
-        return format!("{} requests were not sent ({share}; limit {limit})", count(unsent));
+        return format!("{} requests were not sent ({share}; {limit} tolerated)", count(unsent));
     }
     let shown: Vec<String> = groups.iter().take(SHOWN).map(NotSent::text).collect();
     let rest: u64 = groups.iter().skip(SHOWN).map(|group| group.requests).sum();
     let rest = if rest > 0 { format!("; and {} more", count(rest)) } else { String::new() };
-    format!("{}{rest} ({share}; limit {limit})", shown.join("; "))
+    format!("{}{rest} ({share}; {limit} tolerated)", shown.join("; "))
 }
 
 impl NotSent {

@@ -42,7 +42,7 @@ pub(super) fn for_few_requests(needed_gaps: f64, half_width: f64) -> String {
 pub(super) const fn for_stalls(stalls: &Stalls) -> &'static str {
     if stalls.threads_idle {
         "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
-         again: the load is not the cause"
+         again: the request rate is not the cause"
     } else {
         "reserve cores for the generator in case other processes used them, use more threads in case it checked large bodies, \
          and run again: the recording does not show which"
