@@ -254,8 +254,10 @@ fn worst_error_text(error: &GeneratorError) -> String {
 /// The share of this percentile that the generator caused, and the tolerance.
 pub(crate) fn error_text(worst: &PercentileError, tolerance: f64) -> String {
     let share = worst.upper_bound();
+    // The text before it is about the requests that were sent.
+    let the = if worst.with_unsent_ms.is_some() { "their" } else { "the" };
     if share < NEGLIGIBLE {
-        return "the generator error of the p99 is 0 %".to_owned();
+        return format!("the generator error of {the} p99 is 0 %");
     }
     let is_small = share > tolerance && share * worst.response_ms.abs() < NOTICEABLE_MS;
     let or_small = if is_small { format!(" or {NOTICEABLE_MS} ms") } else { String::new() };
@@ -265,10 +267,13 @@ pub(crate) fn error_text(worst: &PercentileError, tolerance: f64) -> String {
     };
     match share {
         share if share >= 1.0 => {
-            format!("the generator error of the p{} may be as large as the p{0} itself ({tolerated})", worst.percentile)
+            format!(
+                "the generator error of {the} p{} may be as large as the p{0} itself ({tolerated})",
+                worst.percentile
+            )
         }
         share => {
-            format!("the generator error of the p{} is at most {} ({tolerated})", worst.percentile, percent(share))
+            format!("the generator error of {the} p{} is at most {} ({tolerated})", worst.percentile, percent(share))
         }
     }
 }

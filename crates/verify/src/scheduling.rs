@@ -165,8 +165,7 @@ mod tests {
         let busy = Evidence { busy: vec![0.1, 0.7], scheduling: vec![normal], ..Evidence::default() };
         let late = WarningKind::LateReading { p99_us: 20_000.0 };
         assert!(fix(&late, Some(&busy), Validity::Invalid, None).starts_with("add threads"));
-        let unsent =
-            WarningKind::UnsentRequests { unsent: 1, requests: 2, causes: Vec::new(), p99_with_unsent_ms: None };
+        let unsent = WarningKind::UnsentRequests { unsent: 1, requests: 2, causes: Vec::new(), p99_ms: None };
         let generator = Evidence { scheduling: vec![realtime], ..Evidence::default() };
         assert_eq!(fix(&unsent, Some(&generator), Validity::Invalid, None), unsent.fix());
     }

@@ -279,7 +279,7 @@ pub(crate) fn of_not_sent(
     error: Option<&GeneratorError>,
 ) -> Option<WarningKind> {
     let (unsent, requests) = (lateness.unsent, lateness.unsent + lateness.n);
-    let p99_with_unsent_ms = error.and_then(|error| error.percentiles.last()?.with_unsent_ms);
-    let causes = || groups.to_vec();
-    (unsent > 0).then(|| WarningKind::UnsentRequests { unsent, requests, causes: causes(), p99_with_unsent_ms })
+    let p99 = error.and_then(|error| error.percentiles.last());
+    let p99_ms = p99.and_then(|p99| Some([p99.response_ms, p99.with_unsent_ms?]));
+    (unsent > 0).then(|| WarningKind::UnsentRequests { unsent, requests, causes: groups.to_vec(), p99_ms })
 }

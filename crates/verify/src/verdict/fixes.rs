@@ -44,8 +44,8 @@ pub(super) const fn for_stalls(stalls: &Stalls) -> &'static str {
         "reserve cores for the generator (its own machine, fewer threads than cores, no CPU limit on the container) and run \
          again: the request rate is not the cause"
     } else {
-        "reserve cores for the generator in case other processes used them, use more threads in case it checked large bodies, \
-         and run again: the recording does not show which"
+        "reserve cores for the generator, use more threads, and run again: the recording does not show whether other processes \
+         used its cores, or it checked large bodies"
     }
 }
 

@@ -185,9 +185,9 @@ pub enum WarningKind {
         /// The reasons why requests were not sent, by worker, the largest group first.
         #[serde(default)]
         causes: Vec<NotSent>,
-        /// The p99 of the response times if these requests had been the slowest; `None` if it would be one of theirs.
+        /// The p99 of the response times without these requests, and if they had been the slowest; `None` if it would be one of theirs.
         #[serde(default)]
-        p99_with_unsent_ms: Option<f64>,
+        p99_ms: Option<[f64; 2]>,
     },
     /// The rate changes at random, and the schedule of this seed differs from the target rate.
     RandomRateDiffers {
@@ -283,11 +283,14 @@ impl WarningKind {
             Self::OrderUncertain { clock_uncertainty_ms, mean_gap_ms, .. } => {
                 order_text(*clock_uncertainty_ms, *mean_gap_ms)
             }
-            Self::UnsentRequests { unsent, requests, causes, p99_with_unsent_ms } => {
+            Self::UnsentRequests { unsent, requests, causes, p99_ms } => {
                 let text = not_sent::text(causes, *unsent, *requests);
-                let slowest =
-                    |ms: f64| format!("{text}; if they had been the slowest, the p99 would be {}", span(ms * 1e6));
-                p99_with_unsent_ms.map_or(text.clone(), slowest)
+                match p99_ms.map(|both| both.map(|ms| span(ms * 1e6))) {
+                    Some([without, with]) => format!(
+                        "{text}; the p99 is between {without} (without them) and {with} (if they had been the slowest)"
+                    ),
+                    None => text,
+                }
             }
             Self::RandomRateDiffers { target_rate_per_s, scheduled_rate_per_s } => {
                 random_rate_text(*target_rate_per_s, *scheduled_rate_per_s)
