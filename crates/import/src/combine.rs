@@ -125,6 +125,7 @@ impl Parts {
         let too_many = |_| InvalidValue::new("the groups have too many steps");
         let number = |n: usize| u16::try_from(n).map_err(too_many);
         let (requests, flows, steps) = (self.requests.len(), self.flows.len(), self.steps.len());
+        // The name is not taken: requests of this scenario may have it.
         let scenario = self.request_names.clone().take(&plan.name);
         let targets = draft.target.iter().chain(&draft.more_targets).map(|target| number(self.target(target)));
         let targets: Vec<u16> = targets.collect::<Result<_, _>>()?;

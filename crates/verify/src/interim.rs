@@ -281,10 +281,10 @@ mod tests {
     #[test]
     fn a_small_generator_error_is_a_warning() {
         let worst = |waiting| PercentileError {
-            with_unsent_ms: None,
             percentile: 99.0,
             response_ms: 1000.0,
             service_ms: 1000.0 * (1.0 - waiting),
+            with_unsent_ms: None,
             lateness_share: waiting,
             bunching_share: None,
             reading_share: None,

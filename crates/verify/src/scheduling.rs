@@ -174,10 +174,10 @@ mod tests {
     fn a_tolerated_error_needs_no_action_and_a_large_one_is_not_to_be_accepted() {
         let error = |lateness_share| {
             let percentile = PercentileError {
-                with_unsent_ms: None,
                 percentile: 99.0,
                 response_ms: 10.0,
                 service_ms: 10.0 * (1.0 - lateness_share),
+                with_unsent_ms: None,
                 lateness_share,
                 bunching_share: None,
                 reading_share: None,

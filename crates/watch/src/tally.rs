@@ -356,10 +356,10 @@ impl Tally {
     fn worst(&self) -> Option<PercentileError> {
         let (response, service) = (self.all.response()?, self.service.percentiles()?);
         let error = |percentile, response_ms: f64, service_ms: f64| PercentileError {
-            with_unsent_ms: None,
             percentile,
             response_ms,
             service_ms,
+            with_unsent_ms: None,
             lateness_share: (1.0 - service_ms / response_ms).max(0.0),
             bunching_share: None,
             reading_share: None,

@@ -356,7 +356,9 @@ impl WarningKind {
                     Some(longest) => format!("the longest think time, {},", span(longest * 1e9)),
                     None => "the think times,".to_owned(),
                 };
-                return format!("run at least three times as long as {longest} and exclude the time in which users start and end");
+                return format!(
+                    "run at least three times as long as {longest} and exclude the time in which users start and end"
+                );
             }
             Self::UserCountMismatch { .. } => "exclude the time in which users start and end",
             Self::RunTooShortForUsers { needed_ms, .. } => {
