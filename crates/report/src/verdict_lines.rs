@@ -91,7 +91,7 @@ impl VerdictLines<'_> {
         if self.thresholds.is_empty() && !self.states_expected {
             let is_failing =
                 lines.iter().any(|line| line.subject == Subject::Failures && line.judgement != NONE_SUCCEEDED);
-            let so = if is_failing { ", so failures do not fail the run" } else { "" };
+            let so = if is_failing { ", so a run fails only if every request fails" } else { "" };
             let none = format!("thresholds: the workload has none{so}");
             lines.push(line(Subject::Thresholds, Status::NotChecked, "NOT CHECKED", none));
         }

@@ -114,7 +114,7 @@ fn reason_for_arrivals(input: &ReasonInput) -> String {
                     input.generator_error.map_or_else(String::new, |error| format!("; {}", worst_error_text(error)));
                 let reading = input.reading.filter(|reading| reading.p99_us >= NOTICEABLE_US);
                 let reading = reading.map_or_else(String::new, |reading| format!("; {}", reading_text(reading.p99_us)));
-                format!("{}{reading}{error}", lateness_text(lateness))
+                format!("{}{reading}{error}", lateness_text(lateness, criteria.is_closed()))
             }
             None => arrivals_match(criteria, classification),
         },
@@ -232,13 +232,14 @@ fn reading_text(p99_us: f64) -> String {
     format!("1 % of the responses waited {} or more to be read", span(p99_us * 1e3))
 }
 
-/// How late the requests were that were sent.
-fn lateness_text(lateness: &Lateness) -> String {
+/// How late the requests were that were sent. A closed user has no schedule: a request is due when the think time ends.
+fn lateness_text(lateness: &Lateness, is_closed: bool) -> String {
     let others = if lateness.unsent > 0 { "the other " } else { "" };
     match lateness.max_us {
         max if max > 0.0 => format!("{others}requests were at most {} late", span(max * 1e3)),
         _ if lateness.mean_us < 0.0 => "no request was late".to_owned(),
         _ if lateness.unsent > 0 => "all others were sent at their scheduled times".to_owned(),
+        _ if is_closed => "every request was sent when its user's think time ended".to_owned(),
         _ => "every request was sent at its scheduled time".to_owned(),
     }
 }

@@ -158,16 +158,28 @@ pub(super) fn source(v: &Verdict, details: bool) -> String {
     let stamps =
         s.timestamps.as_deref().map(|stamps| if details { stamps } else { stamps.split(',').next().unwrap_or(stamps) });
     let stamps = stamps.map_or_else(String::new, |stamps| format!(" ({stamps})"));
-    let excluded = if w.excluded > 0 { format!(", {} excluded", count(w.excluded)) } else { String::new() };
     format!(
-        "{}: {}, {} requests, timestamps to {unit}{stamps}; {} analysed from {:.1} s to {:.1} s{excluded}",
+        "{}: {}, timestamps to {unit}{stamps}; {} analysed, from {:.1} s to {:.1} s",
         s.path,
         s.format,
-        count(s.requests),
-        count(w.requests),
+        analysed(v),
         w.start_s,
         w.end_s,
     )
+}
+
+/// How many of the requests were analysed, and why the others were not: `4,897 of 6,259 requests (1,362 not sent)`.
+fn analysed(v: &Verdict) -> String {
+    let ended = v.incomplete.as_ref().filter(|incomplete| !incomplete.is_running());
+    let requests = ended.and_then(|incomplete| incomplete.scheduled_requests).unwrap_or(0).max(v.source.requests);
+    let (analysed, excluded) = (v.window.requests, v.window.excluded);
+    let others = [(excluded, "excluded"), (requests.saturating_sub(analysed + excluded), v.not_sent_heading())];
+    let others: Vec<_> =
+        others.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", count(*n))).collect();
+    match &others[..] {
+        [] => format!("all {} requests", count(requests)),
+        _ => format!("{} of {} requests ({})", count(analysed), count(requests), others.join(", ")),
+    }
 }
 
 fn number(x: f64, digits: usize) -> String {

@@ -336,7 +336,7 @@ fn other_arrivals_are_not_compared_with_poisson() {
     let verdict = verify(&run, &criteria);
     assert_eq!(verdict.validity, Validity::Valid, "{:?}", verdict.findings);
     // The initial phases of 20 users give a CoV of 1.10 that persists round after round.
-    let punctual = "every request was sent at its scheduled time; the generator error of the p99 is 0 %";
+    let punctual = "every request was sent when its user's think time ended; the generator error of the p99 is 0 %";
     assert_eq!(verdict.reason, punctual);
     let few = ours(Recording { events: run.events.to_vec().unwrap()[..99].to_vec().into(), ..run.clone() });
     assert_eq!(verify(&few, &criteria).reason, punctual);
