@@ -362,14 +362,14 @@ const INVALID_RUNS: &[Situation] = &[
     Situation {
         name: "as many in flight as allowed",
         edit: |_, events| slow_at_limit(events, &Reason::InFlight(50)),
-        cause: "the limit of requests in flight was reached",
+        cause: "the limit of requests in flight was reached, because the mean response time rose from",
         never: &["stood still", "machine stopped", "saturated", "killed", " STABLE", "FAILURES"],
         ..INVALID
     },
     Situation {
         name: "as many connections as allowed",
         edit: |_, events| slow_at_limit(events, &Reason::Connections(50)),
-        cause: "the limit of connections was reached",
+        cause: "the limit of connections was reached, because the mean response time rose from",
         never: &["stood still", "machine stopped", "saturated", "killed"],
         ..INVALID
     },

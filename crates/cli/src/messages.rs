@@ -29,6 +29,9 @@ fn flags(verdict: &Verdict, kind: &WarningKind) -> Option<String> {
         WarningKind::GeneratorSaturated { .. } => "--threads, --share",
         WarningKind::NearGeneratorLimit { .. } => "--threads, --share; see `offered calibrate`",
         WarningKind::UnsentRequests { causes, .. } => match causes.first().map(|cause| cause.reason) {
+            Some(NotSentReason::InFlightLimit | NotSentReason::ConnectionsLimit) if causes[0].became_slow() => {
+                return None;
+            }
             Some(NotSentReason::InFlightLimit) => "--in-flight",
             Some(NotSentReason::ConnectionsLimit) => "--connections",
             Some(NotSentReason::Late) => "--late",

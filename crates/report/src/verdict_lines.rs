@@ -91,9 +91,11 @@ impl VerdictLines<'_> {
         if self.thresholds.is_empty() && !self.states_expected {
             let is_failing =
                 lines.iter().any(|line| line.subject == Subject::Failures && line.judgement != NONE_SUCCEEDED);
-            let so = if is_failing { ", so a run fails only if every request fails" } else { "" };
-            let none = format!("thresholds: the workload has none{so}");
-            lines.push(line(Subject::Thresholds, Status::NotChecked, "NOT CHECKED", none));
+            let none = match is_failing {
+                true => "thresholds: none are set, so a run fails only if all requests fail",
+                false => "thresholds: the workload has none",
+            };
+            lines.push(line(Subject::Thresholds, Status::NotChecked, "NOT CHECKED", none.to_owned()));
         }
         if lines.iter().any(|line| line.status == Status::Failed) {
             lines.sort_by_key(|line| match line.status {

@@ -6,6 +6,7 @@
 pub(crate) mod groups;
 
 use offered_base::count;
+use offered_base::time::span;
 use offered_events::Reason;
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,10 @@ use crate::percent::{percent, plain_percent};
 
 /// The largest share of requests that may stay unsent.
 pub(crate) const MAX_UNSENT_SHARE: f64 = 0.01;
+
+/// The ratio of the mean response times while and before a limit was reached from which on the slow responses are the cause: by Little's
+/// law, the number in flight grows with them.
+const SLOWER: f64 = 2.0;
 
 offered_base::named! {
     /// Why requests were not sent.
@@ -63,6 +68,14 @@ pub struct NotSent {
     /// Whether the worker stood still: it sent on time until the first of these requests, and nothing between the first
     /// and the last.
     pub stood_still: bool,
+    /// The mean time from sending to the response of the requests that the worker sent before the first of these; `None` if they
+    /// are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_response_before_ms: Option<f64>,
+    /// The mean time from sending to the response of the requests that it sent between the first and the last of these; `None` if
+    /// they are few.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_response_between_ms: Option<f64>,
 }
 
 /// What happened to these requests, the largest groups first, and the share of the `unsent` in all `requests` with the
@@ -94,8 +107,10 @@ impl NotSent {
             return format!("{who} stood still {when}: {requests} requests were not sent");
         }
         let why = match reason {
-            NotSentReason::InFlightLimit => "the limit of requests in flight was reached",
-            NotSentReason::ConnectionsLimit => "the limit of connections was reached",
+            NotSentReason::InFlightLimit => {
+                &format!("the limit of requests in flight was reached{}", self.because_slow())
+            }
+            NotSentReason::ConnectionsLimit => &format!("the limit of connections was reached{}", self.because_slow()),
             NotSentReason::Late => "they were late, and the workload skips late requests",
             NotSentReason::RunOver => "the run ended before they could be sent",
             NotSentReason::WorkerLost => "the worker was lost",
@@ -104,18 +119,37 @@ impl NotSent {
         format!("{requests} requests{of_worker} were not sent, scheduled {when}: {why}")
     }
 
+    /// The mean response times, in milliseconds, before the first and until the last of these requests, if they show that the server
+    /// became slow.
+    fn slower(&self) -> Option<(f64, f64)> {
+        let times = self.mean_response_before_ms.zip(self.mean_response_between_ms);
+        times.filter(|(before, between)| between >= &(SLOWER * before))
+    }
+
+    /// Whether the server became so slow that the limit was reached.
+    pub fn became_slow(&self) -> bool {
+        self.slower().is_some()
+    }
+
+    fn because_slow(&self) -> String {
+        self.slower().map_or_else(String::new, |(before, between)| {
+            format!(", because the mean response time rose from {} to {}", span(before * 1e6), span(between * 1e6))
+        })
+    }
+
     /// The fix: how to avoid requests that are not sent, in the imperative.
-    pub const fn fix(&self) -> &'static str {
+    pub fn fix(&self) -> &'static str {
         match self.reason {
             _ if self.stood_still => {
                 "run again; if this recurs, give the process its own CPUs, and check whether it was suspended"
             }
+            NotSentReason::InFlightLimit | NotSentReason::ConnectionsLimit if self.became_slow() => {
+                "find out why the server became slow, or lower the rate"
+            }
             NotSentReason::InFlightLimit => {
-                "lower the rate if the server became slow; otherwise raise the limit of requests in flight"
+                "raise the limit of requests in flight; if it is reached again, lower the rate"
             }
-            NotSentReason::ConnectionsLimit => {
-                "lower the rate if the server became slow; otherwise raise the limit of connections"
-            }
+            NotSentReason::ConnectionsLimit => "raise the limit of connections; if it is reached again, lower the rate",
             NotSentReason::Late => "reserve cores for the generator, or send late requests too (late = \"send\")",
             NotSentReason::RunOver => "lower the rate, add threads, or divide the load between machines",
             NotSentReason::WorkerLost => "find out why the worker ended, and run again",

@@ -5,7 +5,9 @@ use std::fmt::{self, Display, Formatter};
 use offered_base::{count, visible};
 use offered_experiment::Failure;
 use offered_report::VerdictLines;
-use offered_verify::{Clock, Finding, PairedStats, PercentileError, SizeStats, ThreadStats, TimeStats, Verdict};
+use offered_verify::{
+    Clock, Finding, Incomplete, PairedStats, PercentileError, SizeStats, ThreadStats, TimeStats, Verdict,
+};
 
 use super::Judged;
 use crate::screen::{Fact, Screen, THRESHOLDS, counted, failure_facts};
@@ -170,12 +172,14 @@ pub(super) fn source(v: &Verdict, details: bool) -> String {
 
 /// How many of the requests were analysed, and why the others were not: `4,897 of 6,259 requests (1,362 not sent)`.
 fn analysed(v: &Verdict) -> String {
-    let ended = v.incomplete.as_ref().filter(|incomplete| !incomplete.is_running());
-    let requests = ended.and_then(|incomplete| incomplete.scheduled_requests).unwrap_or(0).max(v.source.requests);
+    if v.incomplete.as_ref().is_some_and(Incomplete::is_running) {
+        return format!("the {} requests recorded so far", count(v.window.requests));
+    }
+    let scheduled = v.incomplete.as_ref().and_then(|incomplete| incomplete.scheduled_requests);
+    let requests = scheduled.unwrap_or(0).max(v.source.requests);
     let (analysed, excluded) = (v.window.requests, v.window.excluded);
     let others = [(excluded, "excluded"), (requests.saturating_sub(analysed + excluded), v.not_sent_heading())];
-    let others: Vec<_> =
-        others.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", count(*n))).collect();
+    let others: Vec<_> = others.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", count(*n))).collect();
     match &others[..] {
         [] => format!("all {} requests", count(requests)),
         _ => format!("{} of {} requests ({})", count(analysed), count(requests), others.join(", ")),

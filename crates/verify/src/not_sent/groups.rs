@@ -13,6 +13,8 @@ use crate::scope::Scope;
 const MAX_SENT_SHARE: f64 = 0.01;
 /// A worker that stood still was late before by at most this share of the period; one that is too slow falls behind gradually.
 const MAX_LATENESS_SHARE: f64 = 0.1;
+/// Fewer responses are not compared with others.
+const FEWEST_RESPONSES: u64 = 20;
 
 /// What is known of the requests of a worker that were not sent for the same reason.
 struct Group {
@@ -23,9 +25,38 @@ struct Group {
     sent_between: u64,
     /// The scheduled time and the lateness of the last request that it sent before.
     before: Option<(Instant, Difference)>,
+    /// The times of the responses to requests that it sent before the first of these.
+    responses_before: ResponseTimes,
+    /// The times of the responses to requests that it sent between the first and the last of these.
+    responses_between: ResponseTimes,
+}
+
+/// Number and sum of response times.
+#[derive(Default)]
+struct ResponseTimes {
+    n: u64,
+    sum_ns: i128,
+}
+
+impl ResponseTimes {
+    fn add(&mut self, service: Option<Difference>) {
+        if let Some(service) = service {
+            (self.n, self.sum_ns) = (self.n + 1, self.sum_ns + i128::from(service.0));
+        }
+    }
+
+    /// The mean, in milliseconds; `None` if there are too few to compare with others.
+    fn mean_ms(&self) -> Option<f64> {
+        (self.n >= FEWEST_RESPONSES).then(|| self.sum_ns as f64 / self.n as f64 / 1e6)
+    }
 }
 
 impl Group {
+    fn starting_at(at: Instant) -> Self {
+        let (responses_before, responses_between) = Default::default();
+        Self { requests: 0, first: at, last: at, sent_between: 0, before: None, responses_before, responses_between }
+    }
+
     /// Whether the worker stood still. This is known only after the run, because until then the requests could still be
     /// sent late.
     fn stood_still(&self, reason: NotSentReason) -> bool {
@@ -49,18 +80,22 @@ pub(crate) fn not_sent(scope: Scope) -> io::Result<Vec<NotSent>> {
             return;
         }
         let (key, at) = ((node(recording, event.worker), NotSentReason::of(event.error.as_ref())), event.intended);
-        let empty = Group { requests: 0, first: at, last: at, sent_between: 0, before: None };
-        let group = groups.entry(key).or_insert(empty);
+        let group = groups.entry(key).or_insert_with(|| Group::starting_at(at));
         (group.requests, group.first, group.last) = (group.requests + 1, group.first.min(at), group.last.max(at));
     })?;
-    scope.each_key(|key| {
-        let Some(sent) = key.sent else { return };
-        let worker = node(recording, key.worker);
+    scope.each(|event| {
+        let Some(sent) = event.sent else { return };
+        let worker = node(recording, event.worker);
         for ((_, _), group) in groups.range_mut((worker, NotSentReason::InFlightLimit)..=(worker, NotSentReason::Other))
         {
-            group.sent_between += u64::from((group.first..=group.last).contains(&key.intended));
-            if key.intended < group.first && group.before.is_none_or(|(last, _)| last < key.intended) {
-                group.before = Some((key.intended, sent - key.intended));
+            if event.intended < group.first {
+                group.responses_before.add(event.service());
+                if group.before.is_none_or(|(last, _)| last < event.intended) {
+                    group.before = Some((event.intended, sent - event.intended));
+                }
+            } else if event.intended <= group.last {
+                group.responses_between.add(event.service());
+                group.sent_between += 1;
             }
         }
     })?;
@@ -71,6 +106,8 @@ pub(crate) fn not_sent(scope: Scope) -> io::Result<Vec<NotSent>> {
         first_s: group.first.as_secs_f64(),
         last_s: group.last.as_secs_f64(),
         stood_still: group.stood_still(reason),
+        mean_response_before_ms: group.responses_before.mean_ms(),
+        mean_response_between_ms: group.responses_between.mean_ms(),
     };
     let mut rows: Vec<NotSent> = groups.into_iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.requests));
