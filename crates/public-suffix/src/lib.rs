@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 /// One rule per line: `com.ac`, `*.ck` (every name below `ck`), `!www.ck` (but not this one).
 const RULES: &str = include_str!("rules.txt");
 
-/// The rules by kind, in their order in the list's specification.
+/// The rules by kind.
 #[derive(Default)]
 struct Rules {
     exceptions: HashSet<&'static str>,
