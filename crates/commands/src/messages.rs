@@ -5,7 +5,7 @@ use offered_rendezvous::ShareError;
 use offered_simulate::SimulationWarning;
 use offered_store::Error;
 use offered_verify::hosts::HostNote;
-use offered_verify::{LatenessAction, NotSentReason, Pattern, PriorityAction, Verdict, Warning, WarningKind};
+use offered_verify::{LatenessAction, NotSent, NotSentReason, Pattern, PriorityAction, Verdict, Warning, WarningKind};
 
 /// The fix of a warning of `verdict`, with the flags that do it.
 pub(crate) fn fix(verdict: &Verdict, warning: &Warning) -> String {
@@ -29,9 +29,7 @@ fn flags(verdict: &Verdict, kind: &WarningKind) -> Option<String> {
         WarningKind::GeneratorSaturated { .. } => "--threads, --share",
         WarningKind::NearGeneratorLimit { .. } => "--threads, --share; see `offered calibrate`",
         WarningKind::UnsentRequests { causes, .. } => match causes.first().map(|cause| cause.reason) {
-            Some(NotSentReason::InFlightLimit | NotSentReason::ConnectionsLimit) if causes[0].became_slow() => {
-                return None;
-            }
+            _ if causes.first().is_some_and(NotSent::became_slow) => return None,
             Some(NotSentReason::InFlightLimit) => "--in-flight",
             Some(NotSentReason::ConnectionsLimit) => "--connections",
             Some(NotSentReason::Late) => "--late",

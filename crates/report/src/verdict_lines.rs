@@ -91,9 +91,10 @@ impl VerdictLines<'_> {
         if self.thresholds.is_empty() && !self.states_expected {
             let is_failing =
                 lines.iter().any(|line| line.subject == Subject::Failures && line.judgement != NONE_SUCCEEDED);
-            let none = match is_failing {
-                true => "thresholds: none are set, so a run fails only if all requests fail",
-                false => "thresholds: the workload has none",
+            let none = if is_failing {
+                "thresholds: none are set, so a run fails only if all requests fail"
+            } else {
+                "thresholds: the workload has none"
             };
             lines.push(line(Subject::Thresholds, Status::NotChecked, "NOT CHECKED", none.to_owned()));
         }

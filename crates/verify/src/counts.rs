@@ -71,7 +71,7 @@ pub(crate) struct ResponseSums {
 }
 
 impl ResponseSums {
-    fn add(&mut self, response: Difference) {
+    pub(crate) fn add(&mut self, response: Difference) {
         let seconds = response.as_secs_f64();
         self.n += 1;
         self.sum_ns += i128::from(response.0);

@@ -107,26 +107,25 @@ impl NotSent {
             return format!("{who} stood still {when}: {requests} requests were not sent");
         }
         let why = match reason {
-            NotSentReason::InFlightLimit => {
-                &format!("the limit of requests in flight was reached{}", self.because_slow())
-            }
-            NotSentReason::ConnectionsLimit => &format!("the limit of connections was reached{}", self.because_slow()),
+            NotSentReason::InFlightLimit => "the limit of requests in flight was reached",
+            NotSentReason::ConnectionsLimit => "the limit of connections was reached",
             NotSentReason::Late => "they were late, and the workload skips late requests",
             NotSentReason::RunOver => "the run ended before they could be sent",
             NotSentReason::WorkerLost => "the worker was lost",
             NotSentReason::Other => return format!("{requests} requests{of_worker} were not sent, scheduled {when}"),
         };
-        format!("{requests} requests{of_worker} were not sent, scheduled {when}: {why}")
+        format!("{requests} requests{of_worker} were not sent, scheduled {when}: {why}{}", self.because_slow())
     }
 
-    /// The mean response times, in milliseconds, before the first and until the last of these requests, if they show that the server
-    /// became slow.
+    /// The mean response times, in milliseconds, before the first and until the last of these requests, if they show that a limit was
+    /// reached because the server became slow.
     fn slower(&self) -> Option<(f64, f64)> {
+        let at_limit = matches!(self.reason, NotSentReason::InFlightLimit | NotSentReason::ConnectionsLimit);
         let times = self.mean_response_before_ms.zip(self.mean_response_between_ms);
-        times.filter(|(before, between)| between >= &(SLOWER * before))
+        times.filter(|(before, between)| at_limit && between >= &(SLOWER * before))
     }
 
-    /// Whether the server became so slow that the limit was reached.
+    /// Whether a limit was reached because the server became slow.
     pub fn became_slow(&self) -> bool {
         self.slower().is_some()
     }
@@ -143,9 +142,7 @@ impl NotSent {
             _ if self.stood_still => {
                 "run again; if this recurs, give the process its own CPUs, and check whether it was suspended"
             }
-            NotSentReason::InFlightLimit | NotSentReason::ConnectionsLimit if self.became_slow() => {
-                "find out why the server became slow, or lower the rate"
-            }
+            _ if self.became_slow() => "find out why the server became slow, or lower the rate",
             NotSentReason::InFlightLimit => {
                 "raise the limit of requests in flight; if it is reached again, lower the rate"
             }

@@ -7,6 +7,7 @@ use offered_base::{Difference, Instant};
 use offered_events::{Event, Recording};
 
 use super::{NotSent, NotSentReason};
+use crate::counts::ResponseSums;
 use crate::scope::Scope;
 
 /// A worker that sent this share of its requests in a period did not stand still.
@@ -26,35 +27,22 @@ struct Group {
     /// The scheduled time and the lateness of the last request that it sent before.
     before: Option<(Instant, Difference)>,
     /// The times of the responses to requests that it sent before the first of these.
-    responses_before: ResponseTimes,
+    responses_before: ResponseSums,
     /// The times of the responses to requests that it sent between the first and the last of these.
-    responses_between: ResponseTimes,
-}
-
-/// Number and sum of response times.
-#[derive(Default)]
-struct ResponseTimes {
-    n: u64,
-    sum_ns: i128,
-}
-
-impl ResponseTimes {
-    fn add(&mut self, service: Option<Difference>) {
-        if let Some(service) = service {
-            (self.n, self.sum_ns) = (self.n + 1, self.sum_ns + i128::from(service.0));
-        }
-    }
-
-    /// The mean, in milliseconds; `None` if there are too few to compare with others.
-    fn mean_ms(&self) -> Option<f64> {
-        (self.n >= FEWEST_RESPONSES).then(|| self.sum_ns as f64 / self.n as f64 / 1e6)
-    }
+    responses_between: ResponseSums,
 }
 
 impl Group {
     fn starting_at(at: Instant) -> Self {
-        let (responses_before, responses_between) = Default::default();
-        Self { requests: 0, first: at, last: at, sent_between: 0, before: None, responses_before, responses_between }
+        Self {
+            requests: 0,
+            first: at,
+            last: at,
+            sent_between: 0,
+            before: None,
+            responses_before: ResponseSums::default(),
+            responses_between: ResponseSums::default(),
+        }
     }
 
     /// Whether the worker stood still. This is known only after the run, because until then the requests could still be
@@ -89,12 +77,12 @@ pub(crate) fn not_sent(scope: Scope) -> io::Result<Vec<NotSent>> {
         for ((_, _), group) in groups.range_mut((worker, NotSentReason::InFlightLimit)..=(worker, NotSentReason::Other))
         {
             if event.intended < group.first {
-                group.responses_before.add(event.service());
+                event.service().into_iter().for_each(|time| group.responses_before.add(time));
                 if group.before.is_none_or(|(last, _)| last < event.intended) {
                     group.before = Some((event.intended, sent - event.intended));
                 }
             } else if event.intended <= group.last {
-                group.responses_between.add(event.service());
+                event.service().into_iter().for_each(|time| group.responses_between.add(time));
                 group.sent_between += 1;
             }
         }
@@ -106,12 +94,17 @@ pub(crate) fn not_sent(scope: Scope) -> io::Result<Vec<NotSent>> {
         first_s: group.first.as_secs_f64(),
         last_s: group.last.as_secs_f64(),
         stood_still: group.stood_still(reason),
-        mean_response_before_ms: group.responses_before.mean_ms(),
-        mean_response_between_ms: group.responses_between.mean_ms(),
+        mean_response_before_ms: comparable_mean_ms(&group.responses_before),
+        mean_response_between_ms: comparable_mean_ms(&group.responses_between),
     };
     let mut rows: Vec<NotSent> = groups.into_iter().map(row).collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.requests));
     Ok(rows)
+}
+
+/// The mean of these response times; `None` if there are too few to compare with others.
+fn comparable_mean_ms(responses: &ResponseSums) -> Option<f64> {
+    responses.mean_ms().filter(|_| responses.n >= FEWEST_RESPONSES)
 }
 
 /// The number of the worker that this thread belongs to.

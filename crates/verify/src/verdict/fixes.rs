@@ -105,7 +105,12 @@ const fn for_simulation(warning: &SimulationWarning) -> &'static str {
 /// How to avoid that requests are not sent.
 pub(super) fn for_not_sent(causes: &[NotSent]) -> &'static str {
     match causes {
-        [first, rest @ ..] if rest.iter().all(|other| other.fix() == first.fix()) => first.fix(),
+        // Workers that reached the same limit have the fix of the one that it cost most.
+        [first, rest @ ..]
+            if rest.iter().all(|other| (other.reason, other.stood_still) == (first.reason, first.stood_still)) =>
+        {
+            first.fix()
+        }
         _ => "see the reasons in the list of failures; these requests are missing from the load",
     }
 }
@@ -134,5 +139,38 @@ pub(super) const fn for_pattern(pattern: Pattern, regular: bool) -> &'static str
             "exclude ramp-up and ramp-down; if the pattern remains, look for pauses of the generator, and for users who queue behind slow \
              responses (then use more users, with think times that are longer by the same factor)"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::not_sent::NotSentReason;
+
+    #[test]
+    fn workers_at_one_limit_have_the_fix_of_the_first() {
+        let group = |reason, before| NotSent {
+            worker: None,
+            reason,
+            requests: 10,
+            first_s: 1.0,
+            last_s: 2.0,
+            stood_still: false,
+            mean_response_before_ms: before,
+            mean_response_between_ms: Some(20.0),
+        };
+        let [slow, steady] = [Some(10.0), Some(10.1)].map(|before| group(NotSentReason::InFlightLimit, before));
+        let slower = "find out why the server became slow, or lower the rate";
+        let raise = "raise the limit of requests in flight; if it is reached again, lower the rate";
+        assert_eq!(for_not_sent(&[slow.clone(), steady.clone()]), slower);
+        assert_eq!(for_not_sent(&[steady, slow.clone()]), raise);
+        assert_eq!(
+            for_not_sent(&[group(NotSentReason::ConnectionsLimit, None)]),
+            "raise the limit of connections; if it is reached again, lower the rate"
+        );
+        // Only a limit is reached because of slow responses.
+        let late = group(NotSentReason::Late, Some(1.0));
+        assert!(!late.became_slow() && !late.text().contains("because"));
+        assert!(for_not_sent(&[slow, late]).starts_with("see the reasons"));
     }
 }
