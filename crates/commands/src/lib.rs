@@ -63,7 +63,7 @@ use clap::{Parser, Subcommand};
 use exit::Exit;
 use failure::Failure;
 
-/// A load generator that sends requests exactly when they are scheduled, and proves it.
+/// The arguments of the program.
 #[derive(Parser)]
 #[command(
     name = "offered",
