@@ -102,7 +102,7 @@ pub(super) fn rates(over_time: &OverTime) -> Chart {
     Chart {
         id: "rates".into(),
         title: "Rate".into(),
-        caption: "Scheduled, sent and completed requests. If fewer requests were sent than scheduled, the generator was late. If fewer were completed than sent, the server was saturated."
+        caption: "Scheduled, sent and completed requests. If fewer requests were sent than scheduled, the generator was late, or a limit held requests back. If fewer were completed than sent, the server was saturated."
             .into(),
         x: Axis::linear("time (s)"),
         y: Axis::linear("requests per second"),
