@@ -19,9 +19,6 @@ use crate::Error;
 /// How long to wait for the verdict on the client certificate. Under TLS 1.3 the client completes the handshake before
 /// the server has verified it.
 const VERDICT_TIMEOUT: Nanos = Nanos::from_secs(1);
-/// How long to wait for the answer to a `ClientHello` on a plain port. A run ends only after this, and a plain server
-/// that waits for the rest of a request never answers.
-const CLIENT_HELLO_TIMEOUT: Nanos = Nanos::from_secs(1);
 /// The HTTP/2 connection preface (RFC 9113, section 3.4) with empty SETTINGS, and a GOAWAY frame.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const GOODBYE: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -80,7 +77,7 @@ pub(super) fn chooses_http2(route: &Route, timeout: Nanos) -> Result<bool, Error
 pub(super) fn speaks_tls(route: &Route, timeout: Nanos) -> bool {
     let Some(route) = route.with_tls() else { return false };
     let Ok(mut probe) = Probe::new(&route) else { return false };
-    probe.open(&route, timeout.min(CLIENT_HELLO_TIMEOUT)).is_ok() || probe.stream.received_tls()
+    probe.open(&route, timeout).is_ok() || probe.stream.received_tls()
 }
 
 /// Opens a connection.

@@ -18,6 +18,10 @@ use crate::Error;
 use crate::message::OutgoingRequest;
 use crate::script;
 
+/// How long a run waits for each target that may speak TLS although its URL is plain. The run ends only after this, and
+/// a plain server that waits for the rest of a request never answers.
+const TLS_MISMATCH_TIMEOUT: Nanos = Nanos::from_secs(1);
+
 /// A prepared protocol. Each thread gets a client from it.
 pub(crate) trait ProtocolSetup {
     /// The client of one thread.
@@ -139,7 +143,9 @@ impl PreparedTarget {
 
     /// The error for a plain URL whose target speaks TLS, if that is so.
     pub(crate) fn tls_mismatch(&self) -> Option<Error> {
-        let speaks_tls = |(route, timeout): &&(Arc<Route>, Nanos)| preflight::speaks_tls(route, *timeout);
+        let speaks_tls = |(route, connect_timeout): &&(Arc<Route>, Nanos)| {
+            preflight::speaks_tls(route, (*connect_timeout).min(TLS_MISMATCH_TIMEOUT))
+        };
         let (route, _) = self.routes.iter().find(speaks_tls)?;
         Some(Error::SpeaksTls { address: route.addresses.first() })
     }
