@@ -104,8 +104,8 @@ pub(crate) fn simulation_warning(doubt: &SimulationWarning) -> String {
 }
 
 /// What this machine lacks for a run, with the flags that help.
-pub(crate) fn resource_shortfall(beyond: &ResourceShortfall) -> String {
-    match beyond {
+pub(crate) fn resource_shortfall(shortfall: &ResourceShortfall) -> String {
+    match shortfall {
         ResourceShortfall::Rate { target_rate_per_s, possible_rate_per_s, threads, calibrated } => {
             let s = if *threads == 1 { "" } else { "s" };
             let (known, measure) = match calibrated {
