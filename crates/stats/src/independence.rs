@@ -2,20 +2,59 @@
 //!
 //! The tests use ranks, because gaps are skewed: the distribution of ranks does not depend on that of the gaps.
 
+use std::cmp::Ordering;
+
 use crate::dispersion::chi_square_above;
 use crate::{Test, two_sided};
 
-/// The autocorrelations of the ranks of `gaps` at lags 1 to `lags`. Empty unless there are more gaps than lags.
-pub fn rank_autocorrelations(gaps: &[f64], lags: usize) -> Vec<f64> {
-    if gaps.len() <= lags {
-        return Vec::new();
+/// The ranks of a series of gaps: sorted once, for all tests of independence.
+pub struct Ranks {
+    /// Ranks minus their mean.
+    centred: Vec<f64>,
+}
+
+impl Ranks {
+    /// Ranks `gaps`; ties share their mean rank.
+    pub fn new(gaps: &[f64]) -> Self {
+        Self { centred: centred_ranks(gaps) }
     }
-    let centred = centred_ranks(gaps);
-    let total = dot(&centred, &centred);
-    if total == 0.0 {
-        return Vec::new();
+
+    /// The autocorrelations at lags 1 to `lags`. Empty unless there are more gaps than lags, or if all gaps are equal.
+    pub fn autocorrelations(&self, lags: usize) -> Vec<f64> {
+        let centred = &self.centred;
+        let total = dot(centred, centred);
+        if centred.len() <= lags || total == 0.0 {
+            return Vec::new();
+        }
+        (1..=lags).map(|k| dot(&centred[..centred.len() - k], &centred[k..]) / total).collect()
     }
-    (1..=lags).map(|k| dot(&centred[..centred.len() - k], &centred[k..]) / total).collect()
+
+    /// Spearman's rank correlation of each gap with the next one; the statistic is the correlation. `None` with fewer
+    /// than ten gaps.
+    pub fn spearman_next(&self) -> Option<Test> {
+        let [first, .., last] = self.centred[..] else { return None };
+        if self.centred.len() < 10 {
+            return None;
+        }
+        // The ranks among all gaps but one: those above it are one lower, and those equal to it half of that. The mean
+        // is one half lower.
+        let without = |gap: f64| {
+            move |&rank: &f64| match rank.total_cmp(&gap) {
+                Ordering::Less => rank + 0.5,
+                Ordering::Equal => rank,
+                Ordering::Greater => rank - 0.5,
+            }
+        };
+        let all_but_last = &self.centred[..self.centred.len() - 1];
+        let x: Vec<f64> = all_but_last.iter().map(without(last)).collect();
+        let y: Vec<f64> = self.centred[1..].iter().map(without(first)).collect();
+        let scale = (dot(&x, &x) * dot(&y, &y)).sqrt();
+        if scale == 0.0 {
+            return None;
+        }
+        let rho = dot(&x, &y) / scale;
+        Some(Test { statistic: rho, p_value: two_sided(rho * ((x.len() - 1) as f64).sqrt()) })
+    }
 }
 
 /// The dot product of two series of equal length, with eight independent sums, because a single sum waits for each
@@ -39,23 +78,8 @@ pub fn ljung_box(autocorrelations: &[f64], n: usize) -> Test {
     Test { statistic, p_value: chi_square_above(statistic, autocorrelations.len().max(1) as f64) }
 }
 
-/// Spearman's rank correlation of each gap with the next one; the statistic is the correlation. `None` with fewer than
-/// ten gaps.
-pub fn spearman_next(gaps: &[f64]) -> Option<Test> {
-    if gaps.len() < 10 {
-        return None;
-    }
-    let (x, y) = (centred_ranks(&gaps[..gaps.len() - 1]), centred_ranks(&gaps[1..]));
-    let scale = (dot(&x, &x) * dot(&y, &y)).sqrt();
-    if scale == 0.0 {
-        return None;
-    }
-    let rho = dot(&x, &y) / scale;
-    Some(Test { statistic: rho, p_value: two_sided(rho * ((x.len() - 1) as f64).sqrt()) })
-}
-
 /// Ranks minus their mean; ties share their mean rank.
-pub(crate) fn centred_ranks(values: &[f64]) -> Vec<f64> {
+fn centred_ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
     let middle = (values.len() as f64 - 1.0) / 2.0;

@@ -15,15 +15,13 @@ pub struct Period {
     pub test: Test,
 }
 
-/// The largest positive rank autocorrelation at lags 1 to `lags`. `None` unless there are more gaps than lags.
-///
-/// The run time is proportional to gaps x lags, so pass a bounded number of consecutive gaps. The result is the shortest lag with at least
-/// nine tenths of the largest correlation, so that a period is not reported as its double.
-pub fn find_period(gaps: &[f64], lags: usize) -> Option<Period> {
-    let correlations = crate::independence::rank_autocorrelations(gaps, lags);
-    let most = correlations.iter().copied().max_by(f64::total_cmp)?;
-    let first = correlations.iter().position(|&r| r >= 0.9 * most)?;
-    let statistic = correlations[first];
-    let p = two_sided(statistic * (gaps.len() as f64).sqrt()) * lags as f64;
+/// The largest positive one of these rank autocorrelations of `n` gaps, at lags 1, 2, ...; `None` if there are none. The
+/// result is the shortest lag with at least nine tenths of the largest correlation, so that a period is not reported as
+/// its double.
+pub fn find_period(autocorrelations: &[f64], n: usize) -> Option<Period> {
+    let most = autocorrelations.iter().copied().max_by(f64::total_cmp)?;
+    let first = autocorrelations.iter().position(|&r| r >= 0.9 * most)?;
+    let statistic = autocorrelations[first];
+    let p = two_sided(statistic * (n as f64).sqrt()) * autocorrelations.len() as f64;
     Some(Period { lag: first + 1, test: Test { statistic, p_value: p.min(1.0) } })
 }

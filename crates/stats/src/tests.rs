@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::dispersion::{counts, dispersion, poisson_chi_square};
 use crate::exponential::{anderson_darling, lilliefors, moran};
-use crate::independence::{ljung_box, rank_autocorrelations, spearman_next};
+use crate::independence::{Ranks, ljung_box};
 use crate::summary::{gaps, quantile};
 use crate::trend::mann_kendall;
 use crate::{Summary, bunches, cov, histogram::Histogram, periodicity, ticks};
@@ -44,14 +44,15 @@ fn gap_statistics_agree_with_scipy() {
         near(anderson_darling(&sorted).unwrap().statistic, &case["anderson_darling"], 1e-9);
         near(lilliefors(&sorted).unwrap().statistic, &case["kolmogorov"], 1e-12);
         near(moran(&x).unwrap().cov, &(1.0 / case["gamma_shape"].as_f64().unwrap().sqrt()).into(), 1e-6);
-        let correlations = rank_autocorrelations(&x, 10);
+        let ranks = Ranks::new(&x);
+        let correlations = ranks.autocorrelations(10);
         for (ours, theirs) in correlations.iter().zip(case["rank_autocorrelation"].as_array().unwrap()) {
             near(*ours, theirs, 1e-9);
         }
         let portmanteau = ljung_box(&correlations, x.len());
         near(portmanteau.statistic, &case["ljung_box"], 1e-9);
         near(portmanteau.p_value, &case["ljung_box_p"], 1e-9);
-        let next = spearman_next(&x).unwrap();
+        let next = ranks.spearman_next().unwrap();
         near(next.statistic, &case["spearman"], 1e-9);
         // SciPy uses Student's t, this crate the normal limit: they agree to 1 % here.
         near(next.p_value, &case["spearman_p"], 0.02);
@@ -266,7 +267,7 @@ fn fixed_timers_repeat_after_one_request_per_user() {
         .collect();
     launches.sort_unstable();
     let gaps: Vec<f64> = gaps(&launches).map(|gap| gap as f64).collect();
-    let found = periodicity::find_period(&gaps, 200).unwrap();
+    let found = periodicity::find_period(&Ranks::new(&gaps).autocorrelations(200), gaps.len()).unwrap();
     assert_eq!(found.lag, 30);
     assert!(found.test.statistic > 0.9 && found.test.p_value < 1e-9);
 }
@@ -279,7 +280,9 @@ fn too_little_data_has_no_result() {
     assert!(anderson_darling(&[1.0; 4]).is_none() && lilliefors(&[0.0; 9]).is_none() && moran(&[]).is_none());
     assert!(dispersion(&[], 1).is_none() && dispersion(&[0, 0, 0], 1).is_none());
     assert!(poisson_chi_square(&[], 0).is_none() && poisson_chi_square(&[0, 0, 0, 4], 12).is_none());
-    assert!(rank_autocorrelations(&[1.0; 50], 10).is_empty() && spearman_next(&[1.0; 20]).is_none());
+    let equal = Ranks::new(&[1.0; 50]);
+    assert!(equal.autocorrelations(10).is_empty() && equal.spearman_next().is_none());
+    assert!(Ranks::new(&[1.0, 2.0]).autocorrelations(2).is_empty() && Ranks::new(&[]).spearman_next().is_none());
     assert!(mann_kendall(&[1.0; 7]).is_none() && bunches::find(&[1, 2, 3]).is_none());
     assert_eq!(mann_kendall(&[2.0; 9]).unwrap().test.p_value, 1.0);
     assert_eq!(counts(&[], 5, 1, 3), Vec::<u32>::new());
@@ -295,9 +298,10 @@ proptest! {
         ps.extend(lilliefors(&sorted).map(|t| t.p_value));
         ps.extend(moran(&gaps).map(|fit| fit.test.p_value));
         ps.extend(cov::cov(&gaps).map(|cov| cov::greenwood(cov, gaps.len()).p_value));
-        ps.extend(spearman_next(&gaps).map(|t| t.p_value));
+        let ranks = Ranks::new(&gaps);
+        ps.extend(ranks.spearman_next().map(|t| t.p_value));
         ps.extend(mann_kendall(&gaps).map(|t| t.test.p_value));
-        ps.extend(periodicity::find_period(&gaps, 4).map(|t| t.test.p_value));
+        ps.extend(periodicity::find_period(&ranks.autocorrelations(4), gaps.len()).map(|t| t.test.p_value));
         for p in ps {
             prop_assert!((0.0..=1.0).contains(&p), "{p}");
         }

@@ -2,6 +2,7 @@
 //! time), judge (findings, validity and reason).
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io;
 
 use offered_base::Nanos;
@@ -23,6 +24,7 @@ use crate::metrics::MetricStats;
 use crate::not_sent::NotSent;
 use crate::not_sent::groups::not_sent;
 use crate::pattern::{self, Classification};
+use crate::poisson::{self, Statistics};
 use crate::queue::{Users, queue};
 use crate::reading::MeasuredReading;
 use crate::reason::{ReasonInput, reason};
@@ -38,7 +40,7 @@ use crate::verdict::{
     RequestStats, Sessions, Source, Stability, Stalls, TimeStats, Validity, Verdict, Warning, WarningKind, Window,
 };
 use crate::visits::VisitStats;
-use crate::{by_threads, clocks, judge, lateness, poisson, policies, scheduling, warnings, windows};
+use crate::{by_threads, clocks, judge, lateness, policies, scheduling, warnings};
 
 /// The verdict on one run of a recording.
 pub(crate) fn verdict_on_run(recording: &Recording, run: &RunRange, criteria: &Criteria) -> io::Result<Verdict> {
@@ -109,6 +111,8 @@ struct Measured<'a> {
     /// The findings of the tests of a Poisson process.
     poisson: Vec<Finding>,
     classification: Classification,
+    /// The stream as if all requests had been sent on schedule, once it is needed.
+    scheduled: OnceCell<(Stream, Statistics)>,
 }
 
 impl<'a> Measured<'a> {
@@ -125,7 +129,8 @@ impl<'a> Measured<'a> {
         let (columns, requests) = counts.take_tables(scope);
         let (tables, responses) = columns.with_responses(&recording.labels, gaps);
         let (requests, statuses) = requests.finish(&recording.labels);
-        let (poisson, classification) = test_and_classify(&stream, scope, criteria);
+        let poisson = poisson::findings(&stream, &Statistics::of(&stream), strictness(scope, criteria));
+        let classification = pattern::classify(&stream, &poisson, criteria);
         let total_rate = tables.gaps.last().map(|total| 1e3 / total.mean_ms).filter(|rate| rate.is_finite());
         let queue = queue(response_ms, users, total_rate, stability.as_ref());
 
@@ -172,8 +177,19 @@ impl<'a> Measured<'a> {
             realised_rate_per_s: criteria.realised_rate_per_s(recording),
             poisson,
             classification,
+            scheduled: OnceCell::new(),
             counts,
         })
+    }
+
+    /// The stream as if all requests had been sent on schedule.
+    fn scheduled(&self) -> io::Result<&(Stream, Statistics)> {
+        if let Some(scheduled) = self.scheduled.get() {
+            return Ok(scheduled);
+        }
+        let stream = scheduled_stream(self.scope, self.criteria, &self.counts)?;
+        let statistics = Statistics::of(&stream);
+        Ok(self.scheduled.get_or_init(|| (stream, statistics)))
     }
 
     fn observed(&self) -> Observed<'_> {
@@ -257,14 +273,14 @@ impl<'a> Measured<'a> {
     fn checks_that_the_schedule_fails(&self, poisson: &[Finding], others: &[Finding]) -> io::Result<Vec<Check>> {
         /// A schedule whose deviation is a little smaller than the tolerance explains one that is a little larger.
         const SMALLER: f64 = 0.8;
-        let Self { scope, criteria, counts, .. } = self;
+        let Self { scope, criteria, .. } = self;
+        let (scheduled, statistics) = self.scheduled()?;
         let checks = || failed(criteria, poisson, others).map(|finding| finding.check);
-        let scheduled = scheduled_stream(*scope, criteria, counts)?;
         let criteria = Criteria { cov_tolerance: SMALLER * criteria.cov_tolerance, ..(*criteria).clone() };
         let strictness = Strictness::new(true, criteria.cov_tolerance).with_less_evidence();
-        let observed = Observed { stream: &scheduled, as_scheduled: true, ..self.observed() };
+        let observed = Observed { stream: scheduled, as_scheduled: true, ..self.observed() };
         let mut found = judge::check_against_expected(*scope, &criteria, &observed);
-        found.extend(poisson_findings(&scheduled, strictness));
+        found.extend(poisson::findings(scheduled, statistics, strictness));
         // Where theory says nothing about the schedule, it says nothing about the run.
         let passes =
             |check| found.iter().any(|finding| finding.check == check && finding.result == CheckResult::Passed);
@@ -275,14 +291,14 @@ impl<'a> Measured<'a> {
     /// schedule. `is_own_schedule` is true if the schedule is known to be that of the workload, and no check fails
     /// because of it.
     fn is_badly_sent(&self, failed: &[&Finding], is_own_schedule: bool) -> io::Result<bool> {
-        let Self { scope, criteria, counts, .. } = self;
+        let Self { scope, criteria, .. } = self;
         let may_be = scope.recording.intent_known && failed.iter().any(|finding| finding.check.depends_on_send_times());
         if !may_be || is_own_schedule {
             return Ok(may_be);
         }
-        let scheduled = scheduled_stream(*scope, criteria, counts)?;
-        let (poisson, _) = test_and_classify(&scheduled, *scope, criteria);
-        let observed = Observed { stream: &scheduled, as_scheduled: true, ..self.observed() };
+        let (scheduled, statistics) = self.scheduled()?;
+        let poisson = poisson::findings(scheduled, statistics, strictness(*scope, criteria));
+        let observed = Observed { stream: scheduled, as_scheduled: true, ..self.observed() };
         Ok(judge::matches_expected(*scope, criteria, &observed, &poisson))
     }
 
@@ -442,7 +458,7 @@ impl Judged {
         let (has_gaps, target) = (measured.has_gaps(), target_rate(criteria));
         let is_short = has_gaps || [Check::UnsentShare, Check::RateAgainstTarget].into_iter().any(fails);
         let stability = measured.stability.map(|of| if is_short { of.at_target(target, has_gaps) } else { of });
-        let poisson = if_compared_with_poisson(poisson.clone(), criteria);
+        let poisson = poisson::if_compared(poisson.clone(), criteria);
         let bootstrap = bootstrap(classification, criteria, stream);
         let findings = poisson.into_iter().chain(bootstrap).chain(against_expected.iter().copied()).collect();
         let pattern = classification.pattern;
@@ -515,16 +531,6 @@ fn limits(criteria: &Criteria) -> Limits {
     }
 }
 
-/// Arrivals that were not specified as Poisson are tested to name the pattern; the results do not count.
-fn if_compared_with_poisson(mut poisson: Vec<Finding>, criteria: &Criteria) -> Vec<Finding> {
-    if !criteria.expected.is_poisson() {
-        for finding in &mut poisson {
-            finding.result = CheckResult::NotChecked;
-        }
-    }
-    poisson
-}
-
 /// The CoV with its bootstrap interval, if the requests are not a Poisson process.
 fn bootstrap(classification: &Classification, criteria: &Criteria, stream: &Stream) -> Option<Finding> {
     match classification.pattern {
@@ -584,17 +590,7 @@ fn dispersion(of_window: &CountDispersion) -> Dispersion {
     Dispersion { window_s: *window as f64 / 1e9, idc: *idc, low: interval.low, high: interval.high }
 }
 
-/// The tests of a Poisson process, and the arrival pattern.
-fn test_and_classify(stream: &Stream, scope: Scope, criteria: &Criteria) -> (Vec<Finding>, Classification) {
-    let strictness = Strictness::new(scope.recording.intent_known, criteria.cov_tolerance);
-    let poisson = poisson_findings(stream, strictness);
-    let classification = pattern::classify(stream, &poisson, criteria);
-    (poisson, classification)
-}
-
-/// The tests of a Poisson process.
-fn poisson_findings(stream: &Stream, strictness: Strictness) -> Vec<Finding> {
-    let mut poisson = poisson::findings(stream, strictness);
-    poisson.push(windows::finding(&stream.ladder, strictness));
-    poisson
+/// The strictness of the tests of a Poisson process.
+fn strictness(scope: Scope, criteria: &Criteria) -> Strictness {
+    Strictness::new(scope.recording.intent_known, criteria.cov_tolerance)
 }
