@@ -16,6 +16,8 @@ pub enum Columns {
     Response,
     /// The [`EventKey`], [`Event::object`] and [`Event::attempt`].
     Key,
+    /// The [`EventKey`], and what decides how many requests on the wire the event was.
+    Wire,
 }
 
 /// A store of events that can be scanned repeatedly.
@@ -177,6 +179,15 @@ impl Events {
             return Ok(());
         }
         self.source.scan(Columns::All, &mut |events| events.iter().filter(|event| event.attempt > 0).for_each(&mut see))
+    }
+
+    /// Calls `see` with every request, object and attempt, with the fields of [`Columns::Wire`] filled, in the order in which they were
+    /// recorded. A columnar store reads only these columns.
+    ///
+    /// # Errors
+    /// The errors of [`Events::each`].
+    pub fn each_on_the_wire(&self, mut see: impl FnMut(&Event)) -> io::Result<()> {
+        self.source.scan(Columns::Wire, &mut |events| events.iter().for_each(&mut see))
     }
 
     /// Calls `see` with every request, object and attempt, in the order in which they were recorded.

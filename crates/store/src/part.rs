@@ -9,6 +9,7 @@
 //! below 24.
 
 pub(crate) mod arrow;
+mod blank;
 mod column;
 mod columns;
 mod footer;
@@ -21,7 +22,7 @@ pub(crate) mod streams;
 use std::borrow::Borrow;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
 use offered_base::{Instant, Nanos};
@@ -40,8 +41,9 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
 use crate::labels::Labels;
+use blank::{BLANK, BlankFile, is_blank};
 use column::{ColumnSpec, Field, UsedColumns};
-use columns::{COLUMNS, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS};
+use columns::{COLUMNS, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS, WIRE_COLUMNS};
 pub(crate) use footer::check as check_footer;
 use names::Names;
 pub(crate) use pages::uncompressed_size;
@@ -118,12 +120,14 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
         used.see(piece);
     }
     let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(|column| used.has(column)).collect();
-    write_columns(&columns, properties(), out, batches, context, pause)
+    write_columns(&columns, properties(), Some(&BLANK), out, batches, context, pause)
 }
 
+/// Takes the columns of full row groups that have no value from `blank`, if it is given.
 fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
     columns: &[&ColumnSpec],
     properties: WriterPropertiesBuilder,
+    blank: Option<&LazyLock<BlankFile>>,
     out: W,
     batches: &[B],
     PartContext { labels, scenarios, flow_steps, started }: PartContext,
@@ -136,7 +140,9 @@ fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
     let pauses = pieces.len() * columns.len();
     let pause = &mut || pause(pauses);
     for group in pieces.chunks(ROW_GROUP) {
-        let mut rows = RowGroupColumns { rows: file.next_row_group()?, pieces: group, pause };
+        let count = group.iter().map(|piece| piece.len()).sum();
+        let blank = blank.filter(|_| count == BlankFile::ROWS);
+        let mut rows = RowGroupColumns { rows: file.next_row_group()?, pieces: group, count, blank, pause };
         for column in columns {
             rows.put(column, &names)?;
         }
@@ -156,6 +162,10 @@ fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
 struct RowGroupColumns<'a, W: Write> {
     rows: SerializedRowGroupWriter<'a, W>,
     pieces: &'a [&'a [Event]],
+    /// Number of rows.
+    count: usize,
+    /// The columns without a value, for this number of rows.
+    blank: Option<&'a LazyLock<BlankFile>>,
     pause: &'a mut dyn FnMut(),
 }
 
@@ -163,41 +173,49 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
     /// Writes the next column.
     fn put(&mut self, kind: &ColumnSpec, [names, scenarios, flow_steps]: &[Vec<ByteArray>; 3]) -> Result<()> {
         match &kind.field {
-            Field::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
-            Field::Instant(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
-            Field::Duration(get, _) => self.some::<Int64Type>(|e| get(e).map(|took| took.0 as i64)),
-            Field::Int(get, _) => self.each::<Int32Type>(|e| get(e) as i32),
-            Field::Label => self.each::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
+            Field::Long(get, _) => self.each::<Int64Type>(kind, |e| get(e) as i64),
+            Field::Instant(get, _) => self.some::<Int64Type>(kind, |e| get(e).map(|at| at.0 as i64)),
+            Field::Duration(get, _) => self.some::<Int64Type>(kind, |e| get(e).map(|took| took.0 as i64)),
+            Field::Int(get, _) => self.each::<Int32Type>(kind, |e| get(e) as i32),
+            Field::Label => self.each::<ByteArrayType>(kind, |e| match names.get(usize::from(e.label)) {
                 Some(name) => name.clone(),
                 None => ByteArray::from(format!("request {}", e.label).into_bytes()),
             }),
             Field::Outcome => {
                 let outcome = |outcome: Outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes()));
                 let outcomes = Outcome::ALL.map(outcome);
-                self.each::<ByteArrayType>(|e| outcomes[e.outcome as usize].clone())
+                self.each::<ByteArrayType>(kind, |e| outcomes[e.outcome as usize].clone())
             }
-            Field::Reused => self.each::<BoolType>(|e| e.reused),
-            Field::Error => self.some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text()))),
-            Field::Scenario => self.some::<ByteArrayType>(|e| {
+            Field::Reused => self.each::<BoolType>(kind, |e| e.reused),
+            Field::Error => {
+                self.some::<ByteArrayType>(kind, |e| e.error.as_ref().map(|why| ByteArray::from(&*why.text())))
+            }
+            Field::Scenario => self.some::<ByteArrayType>(kind, |e| {
                 scenarios.get(e.session.checked_rem(scenarios.len() as u64)? as usize).cloned()
             }),
-            Field::Visit => self.some::<Int32Type>(|e| e.visit.map(|visit| visit.number.into())),
-            Field::Place => self.each::<Int32Type>(|e| e.visit.map_or(0, |visit| visit.place.into())),
-            Field::VisitEnd => self.each::<BoolType>(|e| e.visit.is_some_and(|visit| visit.ends)),
-            Field::FlowStep => self.some::<ByteArrayType>(|e| flow_steps.get(usize::from(e.visit?.place)).cloned()),
-            Field::Metrics => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*metrics::text(e)?))),
-            Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
-            Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
-            Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
+            Field::Visit => self.some::<Int32Type>(kind, |e| e.visit.map(|visit| visit.number.into())),
+            Field::Place => self.each::<Int32Type>(kind, |e| e.visit.map_or(0, |visit| visit.place.into())),
+            Field::VisitEnd => self.each::<BoolType>(kind, |e| e.visit.is_some_and(|visit| visit.ends)),
+            Field::FlowStep => {
+                self.some::<ByteArrayType>(kind, |e| flow_steps.get(usize::from(e.visit?.place)).cloned())
+            }
+            Field::Metrics => self.some::<ByteArrayType>(kind, |e| Some(ByteArray::from(&*metrics::text(e)?))),
+            Field::Stream(nth) => self.some::<Int64Type>(kind, |e| streams::number(*nth, e).map(|n| n as i64)),
+            Field::Finish => {
+                self.some::<ByteArrayType>(kind, |e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name())))
+            }
+            Field::Gaps => {
+                self.some::<ByteArrayType>(kind, |e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?))))
+            }
         }
     }
 
-    fn each<T: DataType>(&mut self, value: impl Fn(&Event) -> T::T) -> Result<()> {
-        self.column::<T>(|event, values, _| values.push(value(event)))
+    fn each<T: DataType>(&mut self, kind: &ColumnSpec, value: impl Fn(&Event) -> T::T) -> Result<()> {
+        self.column::<T>(kind, |event, values, _| values.push(value(event)))
     }
 
-    fn some<T: DataType>(&mut self, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
-        self.column::<T>(|event, values, levels| {
+    fn some<T: DataType>(&mut self, kind: &ColumnSpec, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
+        self.column::<T>(kind, |event, values, levels| {
             let value = value(event);
             levels.push(i16::from(value.is_some()));
             values.extend(value);
@@ -206,15 +224,30 @@ impl<W: Write + Send> RowGroupColumns<'_, W> {
 
     /// Writes a column. `take` appends the value of each event, and for a nullable column the level: 1 with a value, 0
     /// without.
-    fn column<T: DataType>(&mut self, take: impl Fn(&Event, &mut Vec<T::T>, &mut Vec<i16>)) -> Result<()> {
-        let mut column = self.rows.next_column()?.expect("as many columns as the schema names");
-        let (mut values, mut levels) = (Vec::with_capacity(PIECE), Vec::with_capacity(PIECE));
+    fn column<T: DataType>(
+        &mut self,
+        kind: &ColumnSpec,
+        take: impl Fn(&Event, &mut Vec<T::T>, &mut Vec<i16>),
+    ) -> Result<()> {
+        let (mut values, mut levels) = (Vec::with_capacity(self.count), Vec::with_capacity(self.count));
         for piece in self.pieces {
-            values.clear();
-            levels.clear();
             piece.iter().for_each(|event| take(event, &mut values, &mut levels));
-            let levels = (!levels.is_empty()).then_some(levels.as_slice());
-            column.typed::<T>().write_batch(&values, levels, None)?;
+        }
+        let is_blank = |value: &T::T| !kind.optional && *value == T::T::default();
+        if let Some(blank) = self.blank
+            && values.iter().all(is_blank)
+        {
+            self.rows.append_column(&blank.bytes, blank.column(kind))?;
+            (self.pause)();
+            return Ok(());
+        }
+        let mut column = self.rows.next_column()?.expect("as many columns as the schema names");
+        let (mut values, mut levels) = (values.as_slice(), levels.as_slice());
+        for piece in self.pieces {
+            let of_piece = levels.split_off(..piece.len().min(levels.len())).unwrap_or_default();
+            let count = if kind.optional { of_piece.iter().filter(|&&level| level > 0).count() } else { piece.len() };
+            let of_values = values.split_off(..count).expect("a value for each row that has one");
+            column.typed::<T>().write_batch(of_values, kind.optional.then_some(of_piece), None)?;
             (self.pause)();
         }
         column.close()
@@ -286,12 +319,15 @@ fn scan_groups<R: ChunkReader + 'static>(
             KEY_COLUMNS.contains(&kind.name) || RESPONSE_COLUMNS.contains(&kind.name) || kind.is_of_streams()
         }
         Columns::Key => KEY_COLUMNS.contains(&kind.name),
+        Columns::Wire => KEY_COLUMNS.contains(&kind.name) || WIRE_COLUMNS.contains(&kind.name),
     };
     let columns: Vec<_> = kinds.into_iter().enumerate().filter(|(_, kind)| is_requested(kind)).collect();
     let mut events = Vec::new();
     for group in 0..file.num_row_groups() {
-        let max_gaps = size.max(MIN_UNCOMPRESSED);
-        scan_group(&*file.get_row_group(group)?, &columns, max_gaps, &mut events, labels, visit)?;
+        let (group, max_gaps) = (file.get_row_group(group)?, size.max(MIN_UNCOMPRESSED));
+        let has_value = |index: usize| seal.is_none() || !is_blank(group.metadata().column(index));
+        let columns: Vec<_> = columns.iter().copied().filter(|&(index, _)| has_value(index)).collect();
+        scan_group(&*group, &columns, max_gaps, &mut events, labels, visit)?;
     }
     Ok(())
 }
@@ -319,9 +355,10 @@ fn scan_group(
     let mut readers = columns.iter().map(reader).collect::<Result<Vec<_>>>()?;
     // The number of rows in the footer is trusted only as far as the columns have that many.
     let mut left = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+    events.clear();
     while left > 0 {
         let rows = left.min(PIECE);
-        // Every scanned column is set in every row.
+        // Every scanned column is set in every row of the group; the others have no value in any.
         events.resize(rows, Event::at(Instant::ZERO));
         for (kind, reader) in &mut readers {
             kind.fill(reader, events, labels, max_gaps)?;

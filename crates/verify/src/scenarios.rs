@@ -21,7 +21,10 @@ struct ScenarioEvents {
 impl EventSource for ScenarioEvents {
     fn scan(&self, columns: Columns, see: &mut dyn FnMut(&[Event])) -> io::Result<()> {
         // The session decides about the scenario.
-        let columns = if columns == Columns::Key { Columns::Response } else { columns };
+        let columns = match columns {
+            Columns::Key | Columns::Response => Columns::Response,
+            Columns::Wire | Columns::All => Columns::All,
+        };
         let start = self.scenarios.all()[self.number].start;
         let mut own: Vec<Event> = Vec::new();
         self.events.batches(columns, &mut |batch| {

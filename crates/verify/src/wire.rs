@@ -72,7 +72,7 @@ impl OnTheWire {
             return Ok(None);
         }
         let mut counts = Self::default();
-        recording.events.each_row(|event| counts.add(event))?;
+        recording.events.each_on_the_wire(|event| counts.add(event))?;
         Ok(Some(counts))
     }
 

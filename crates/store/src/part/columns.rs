@@ -82,3 +82,6 @@ pub(super) const RESPONSE_COLUMNS: [&str; 13] = [
     "visit_end",
     "metrics",
 ];
+/// The columns that [`Columns::Wire`](offered_events::Columns::Wire) adds.
+pub(super) const WIRE_COLUMNS: [&str; 7] =
+    ["status", "reused", "error", "redirects", "resends", "retries", "token_requests"];

@@ -87,13 +87,39 @@ fn a_part_without_the_last_columns_is_read() {
     let context = PartContext { labels: &names, ..PartContext::default() };
     let batches = std::slice::from_ref(&whole);
     let columns: Vec<&ColumnSpec> = COLUMNS[..REQUIRED_COLUMNS].iter().collect();
-    write_columns(&columns, properties(), &mut file, batches, context, &mut |_| ()).unwrap();
+    write_columns(&columns, properties(), None, &mut file, batches, context, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
     for name in &names {
         labels.number(name.as_bytes());
     }
     read(bytes::Bytes::from(file), &mut read_back, &mut labels).unwrap();
     assert_eq!(read_back, whole);
+}
+
+#[test]
+fn columns_without_a_value_are_read_back_from_full_and_other_row_groups() {
+    let rows = BlankFile::ROWS;
+    let mut events: Vec<Event> = (0..3 * rows + 10).map(|i| Event::at(Instant(i as u64))).collect();
+    // The first group has one value in each kind of column, the second has none, and the third has zeros where there could be nulls.
+    let Event { rows: counted, waited, error, reused, .. } = &mut events[rows - 1];
+    (*counted, *waited, *error, *reused) = (7, Some(Nanos(5)), Some(Reason::read("refused")), true);
+    events[2 * rows].waited = Some(Nanos::ZERO);
+    events[2 * rows..3 * rows].iter_mut().for_each(|event| event.handshake = Some(Nanos::ZERO));
+    let file = bytes::Bytes::from(written(&events, &["home".to_owned()]));
+    let skipped = |group: usize| {
+        let file = SerializedFileReader::new(file.clone()).unwrap();
+        let columns = file.metadata().row_group(group).columns();
+        let blank = columns.iter().filter(|column| is_blank(column));
+        blank.map(|column| column.column_path().string()).collect::<Vec<_>>()
+    };
+    let [first, second, third, last] = [0, 1, 2, 3].map(skipped);
+    assert!(!["rows", "waited_ns", "error", "reused"].iter().any(|name| first.iter().any(|skipped| skipped == name)));
+    assert_eq!(second.len(), COLUMNS.len() - streams::COUNT - 7 - 3, "all but times, label and outcome: {second:?}");
+    assert!(!third.iter().any(|name| name == "waited_ns" || name == "handshake_ns") && third.len() + 2 == second.len());
+    assert!(last.is_empty(), "{last:?}");
+    let (mut read_back, mut names) = (Vec::new(), Labels::default());
+    read(file, &mut read_back, &mut names).unwrap();
+    assert!(read_back == events);
 }
 
 #[test]
@@ -302,9 +328,12 @@ proptest! {
         let late = |e: &Event| (e.reading_lateness, e.done_lateness, e.writing_lateness, e.retries);
         let answer =
             |e: &Event| (place(e), e.session, e.first_byte, e.done, e.status, e.bytes_in, late(e), e.stream.clone());
-        let (mut places, mut answers) = (Vec::new(), Vec::new());
+        let wire = |e: &Event| (place(e), e.status, e.reused, e.error.clone(), e.redirects, e.resends, e.retries, e.token_requests);
+        let (mut places, mut answers, mut wires) = (Vec::new(), Vec::new(), Vec::new());
         scan(file.clone(), &mut names, Columns::Key, &mut |some| places.extend(some.iter().map(place))).unwrap();
+        scan(file.clone(), &mut names, Columns::Wire, &mut |some| wires.extend(some.iter().map(wire))).unwrap();
         scan(file, &mut names, Columns::Response, &mut |some| answers.extend(some.iter().map(answer))).unwrap();
+        prop_assert_eq!(wires, events.iter().map(wire).collect::<Vec<_>>());
         prop_assert_eq!(places, events.iter().map(place).collect::<Vec<_>>());
         prop_assert_eq!(answers, events.iter().map(answer).collect::<Vec<_>>());
     }
@@ -330,7 +359,7 @@ fn parts_that_are_much_larger_than_their_files_are_refused() {
         let events = vec![Event { error, ..Event::at(Instant::ZERO) }; count];
         let context = PartContext { labels: &["x".repeat(label)], ..PartContext::default() };
         let columns: Vec<&ColumnSpec> = COLUMNS.iter().collect();
-        write_columns(&columns, properties, &mut file, &[events], context, &mut |_| ()).unwrap();
+        write_columns(&columns, properties, None, &mut file, &[events], context, &mut |_| ()).unwrap();
         (file.len(), read(file.into(), &mut Vec::new(), &mut Labels::default()))
     };
     let compressed = || properties().set_compression(Compression::ZSTD(ZstdLevel::default()));
