@@ -99,6 +99,7 @@ impl Sessions {
         self.makes_visits(session).then(|| VisitPosition { number: visit.number() as u16, place, ends })
     }
 
+    #[inline]
     fn makes_visits(&self, session: u64) -> bool {
         match self {
             Self::Scenarios(scenarios) => scenarios.all()[scenarios.split(session).0].sessions.have_visits(),
@@ -107,6 +108,7 @@ impl Sessions {
     }
 
     /// Whether some sessions make visits, that is, send several requests and end, or walk through flows.
+    #[inline]
     pub fn have_visits(&self) -> bool {
         match self {
             Self::PartlyOpen { .. } => true,

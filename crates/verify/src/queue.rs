@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use foldhash::fast::RandomState;
 use offered_events::Event;
 
 use crate::verdict::{NotCheckedReason, Queue, Stability, StabilityState};
@@ -73,7 +74,7 @@ pub(crate) struct Users {
 #[derive(Default)]
 pub(crate) struct SessionTracker {
     /// `None` if the sessions are unknown, or if there are too many.
-    by_id: Option<HashMap<u64, Session>>,
+    by_id: Option<HashMap<u64, Session, RandomState>>,
     requests: u64,
     /// The sum over all sessions of (last request - first request - service times of all requests but the last), in
     /// nanoseconds.
@@ -83,7 +84,7 @@ pub(crate) struct SessionTracker {
 impl SessionTracker {
     /// Creates a tracker; `known`: whether the recording has sessions.
     pub(crate) fn new(known: bool) -> Self {
-        Self { by_id: known.then(HashMap::new), ..Self::default() }
+        Self { by_id: known.then(HashMap::default), ..Self::default() }
     }
 
     /// Adds a sent request.

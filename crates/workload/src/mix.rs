@@ -109,6 +109,7 @@ impl Walk<'_> {
 
 impl Mix {
     /// What a session does if the request of this place fails; `None`: the setting of the request applies.
+    #[inline]
     pub fn on_failure(&self, place: u16) -> Option<OnFailure> {
         self.flows.as_ref()?.on_failure(place)
     }

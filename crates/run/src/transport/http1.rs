@@ -12,6 +12,7 @@ mod setup;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use offered_base::{Instant, Nanos};
 use offered_events::{Event, Outcome, Reason};
 use offered_io::{Clock, Ready};
@@ -48,7 +49,7 @@ pub(crate) struct Http1 {
     /// Idle connections, the last used on top: (key, number). Entries of closed connections are skipped.
     idle: Vec<(usize, u32)>,
     /// The connections of sessions, with `reuse = "per-session"`: the first of each session, and the others by lane.
-    by_session: HashMap<u64, (usize, u32)>,
+    by_session: HashMap<u64, (usize, u32), RandomState>,
     extra: HashMap<(u64, u8), (usize, u32)>,
     opened: u32,
     serial: u64,
@@ -72,7 +73,7 @@ impl Http1 {
             limit: connections.map_or(usize::MAX, |limit| limit as usize),
             connections: Slab::new(),
             idle: Vec::new(),
-            by_session: HashMap::new(),
+            by_session: HashMap::default(),
             extra: HashMap::new(),
             opened: 0,
             serial: 0,
@@ -91,8 +92,10 @@ impl Http1 {
 
     /// Closes the connections of a session.
     fn close_connections(&mut self, session: u64) {
-        let first = self.by_session.remove(&session);
-        self.close_if_same(first);
+        if !self.by_session.is_empty() {
+            let first = self.by_session.remove(&session);
+            self.close_if_same(first);
+        }
         if !self.extra.is_empty() {
             for lane in 1..=MAX_EXTRA_LANES {
                 let extra = self.extra.remove(&(session, lane));
