@@ -1,8 +1,9 @@
 //! The event loop of one thread, shared by all protocols: waits for sockets and for the next scheduled request, handles
 //! the sockets that are ready, and enforces timeouts.
 //!
-//! The duration of an iteration is bounded. Whatever the peers send, scheduled requests wait at most [`MAX_TURN`] and
-//! the handling of one socket. Sockets that were not reached are handled first in the next iteration, each once.
+//! The duration of an iteration is bounded. Whatever the peers send, the next scheduled request waits at most
+//! [`MIN_TURN`] and the handling of one socket, and a request that was already overdue [`MAX_TURN`]. Sockets that were
+//! not reached are handled first in the next iteration, each once.
 
 use std::collections::VecDeque;
 
@@ -18,9 +19,11 @@ use super::reading::ReadingLateness;
 use super::stream_pauses::StreamPauses;
 use super::timers::Timers;
 
-/// How long sockets are handled before scheduled requests get their turn.
+/// How long sockets are handled before overdue requests get their turn.
 const MAX_TURN: Nanos = Nanos::from_millis(1);
-/// The clock is read after this many bytes; each handled socket counts as some bytes, too.
+/// How long sockets are handled at least, so that frequent requests do not starve responses.
+const MIN_TURN: Nanos = Nanos::from_micros(50);
+/// Unless a request will be due, the clock is read after this many bytes; each handled socket counts as some bytes, too.
 const CLOCK_CHECK_BYTES: usize = 64 * 1024;
 const BYTES_PER_SOCKET: usize = 1024;
 
@@ -285,7 +288,7 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     }
     event_loop.reading.woke_up(polled.until(now));
     event_loop.stream_pauses.polled(now, !ready.is_empty());
-    let mut budget = TurnBudget { end: now + MAX_TURN, read: 0, is_spent: false };
+    let mut budget = TurnBudget::new(now, Some(deadline).filter(|due| *due > before));
     handle_backlog(served, &mut budget, completions);
     for ready in ready.drain(..) {
         let (event_loop, connections, _) = served.parts();
@@ -333,16 +336,26 @@ pub(super) fn in_flight_since<H, S: SocketHandler<H>>(served: &mut S, instant: I
 /// The rest of an iteration.
 struct TurnBudget {
     end: Instant,
+    /// Number of bytes between two readings of the clock.
+    interval: usize,
     read: usize,
     is_spent: bool,
 }
 
 impl TurnBudget {
+    /// From `now` until the next request is `due`; `None` if one is overdue.
+    fn new(now: Instant, due: Option<Instant>) -> Self {
+        let latest = now + MAX_TURN;
+        let end = due.map_or(latest, |due| due.clamp(now + MIN_TURN, latest));
+        let interval = if end < latest { BYTES_PER_SOCKET } else { CLOCK_CHECK_BYTES };
+        Self { end, interval, read: 0, is_spent: false }
+    }
+
     /// Accounts for one handled socket and the bytes read from it.
     #[inline]
     fn spend<H, S: SocketHandler<H>>(&mut self, read: usize, served: &mut S) {
         self.read += read + BYTES_PER_SOCKET;
-        if self.read >= CLOCK_CHECK_BYTES {
+        if self.read >= self.interval {
             let event_loop = served.parts().0;
             self.read = 0;
             self.is_spent = event_loop.clock.now() >= self.end;
@@ -463,6 +476,23 @@ mod tests {
             let tokens: std::collections::BTreeSet<_> = turns.iter().map(|(token, _)| *token).collect();
             assert!(tokens.len() == SOCKETS && turns.iter().all(|(_, bytes)| *bytes >= 1), "{turns:?}");
         }
+    }
+
+    #[test]
+    fn a_turn_ends_when_a_request_is_due() {
+        let (now, late) = (Instant(1_000_000_000), Nanos::from_millis(5));
+        for (due, ends_after) in [
+            (now.earlier(late), MIN_TURN),
+            (now, MIN_TURN),
+            (now + Nanos::from_micros(300), Nanos::from_micros(300)),
+            (now + late, MAX_TURN),
+        ] {
+            let budget = TurnBudget::new(now, Some(due));
+            // The clock is read after each socket unless the whole turn is free.
+            assert_eq!((budget.end, budget.interval == BYTES_PER_SOCKET), (now + ends_after, ends_after < MAX_TURN));
+        }
+        // Requests that are overdue share the time with responses.
+        assert_eq!(TurnBudget::new(now, None).end, now + MAX_TURN);
     }
 
     #[test]
