@@ -178,13 +178,15 @@ impl<T: Transport> Driver<'_, T> {
 
     /// Processes the events that have arrived: advances their sessions, updates the counters, fills the batch.
     fn process_events(&mut self, now: Instant, state: &mut LoopState) {
-        for mut event in state.new_events.drain(..) {
+        if state.batch.is_empty() {
+            state.batch_since = now;
+        }
+        for event in &mut state.new_events {
             if T::HAS_OBJECTS && event.object > 0 {
                 state.page_done = state.page_done.max(event.done.unwrap_or_default());
-                state.batch.push(event);
                 continue;
             }
-            let Event { intended, session, step, .. } = event;
+            let Event { intended, session, step, .. } = *event;
             let (place, visit) =
                 self.positions.as_mut().and_then(|positions| positions.remove(&session)).unwrap_or_default();
             let launch = Launch { intended, session, step, place, visit };
@@ -202,11 +204,11 @@ impl<T: Transport> Driver<'_, T> {
                 _ => Nanos::ZERO,
             };
             let gave_up = matches!(event.error, Some(Reason::GaveUp(_)));
-            let after = if gave_up || self.transport.ends_session(&event, self.mix.on_failure(place)) {
+            let after = if gave_up || self.transport.ends_session(event, self.mix.on_failure(place)) {
                 self.agenda.broken_off(launch, done + pause)
             } else {
                 let transport = &self.transport;
-                self.agenda.decided(launch, done + pause, &mut |number| transport.decide(number, &event))
+                self.agenda.decided(launch, done + pause, &mut |number| transport.decide(number, event))
             };
             // A session that starts again begins without cookies and connections.
             if !after.is_same_visitor() {
@@ -216,18 +218,15 @@ impl<T: Transport> Driver<'_, T> {
             state.counts.in_flight -= 1;
             self.in_flight.end(event.label);
             if state.counts.ok + state.counts.failed == 0 && event.outcome != Outcome::Unsent {
-                self.live.record_first(&event);
+                self.live.record_first(event);
             }
             match event.outcome {
                 Outcome::Ok => state.counts.ok += 1,
                 Outcome::Unsent => state.counts.unsent += 1,
                 _ => state.counts.failed += 1,
             }
-            if state.batch.is_empty() {
-                state.batch_since = now;
-            }
-            state.batch.push(event);
         }
+        state.batch.append(&mut state.new_events);
         self.live.publish(state.counts);
         if state.batch.len() >= BATCH || (!state.batch.is_empty() && state.batch_since.until(now) >= MAX_BATCH_AGE) {
             self.flush_batch(state);
