@@ -52,10 +52,12 @@ use seal::{ChecksumWriter, SEAL, Shared};
 /// The footer key of the start of the run, in nanoseconds since the Unix epoch.
 pub(crate) const STARTED: &str = "offered.started_unix_ns";
 
-/// Number of rows written or read at once.
+/// Number of rows read at once.
 const PIECE: usize = 1024;
-/// Pieces per row group: few enough to stay in the processor's cache while columns are extracted.
-const ROW_GROUP: usize = 8;
+/// Maximum number of rows written at once: a batch of a generator thread has a little more than 1,024.
+const MAX_WRITTEN: usize = 1536;
+/// Rows per row group: few enough to stay in the processor's cache while columns are extracted.
+const ROW_GROUP: usize = 8 * PIECE;
 
 /// Approximate number of pauses while a part is written. Above 50,000 events, more work is done between two pauses.
 const PAUSES: usize = 900;
@@ -105,7 +107,7 @@ pub(crate) struct PartContext<'a> {
     pub started: Option<Nanos>,
 }
 
-/// Writes `batches` of events as one Parquet file. Calls `pause` for each [`PIECE`] that is searched for streams, visits and metrics, and after each one of a
+/// Writes `batches` of events as one Parquet file. Calls `pause` for each piece that is searched for streams, visits and metrics, and after each one of a
 /// column, about 15 us of work, with the total number of calls of the search or of the columns.
 pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     out: W,
@@ -113,10 +115,10 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     context: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
-    let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
-    let mut used = UsedColumns::default();
-    for piece in &pieces {
-        pause(pieces.len());
+    let (groups, mut used) = (row_groups(batches), UsedColumns::default());
+    let pieces = groups.iter().map(Vec::len).sum();
+    for piece in groups.iter().flatten() {
+        pause(pieces);
         used.see(piece);
     }
     let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(|column| used.has(column)).collect();
@@ -136,17 +138,17 @@ fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
     let names = |of: &[String]| of.iter().map(|name| ByteArray::from(name.as_str())).collect::<Vec<_>>();
     let names = [labels, scenarios, flow_steps].map(names);
-    let pieces: Vec<&[Event]> = batches.iter().flat_map(|batch| batch.borrow().chunks(PIECE)).collect();
-    let pauses = pieces.len() * columns.len();
+    let groups = row_groups(batches);
+    let pauses = groups.iter().map(Vec::len).sum::<usize>() * columns.len();
     let pause = &mut || pause(pauses);
-    for group in pieces.chunks(ROW_GROUP) {
+    for group in &groups {
         let count = group.iter().map(|piece| piece.len()).sum();
-        let blank = blank.filter(|_| count == BlankFile::ROWS);
-        let mut rows = RowGroupColumns { rows: file.next_row_group()?, pieces: group, count, blank, pause };
-        for column in columns {
-            rows.put(column, &names)?;
+        let blank = blank.filter(|_| count == ROW_GROUP);
+        let mut rows = file.next_row_group()?;
+        for kind in columns {
+            GroupColumn { rows: &mut rows, kind, pieces: group, count, blank, pause }.write(&names)?;
         }
-        rows.rows.close()?;
+        rows.close()?;
     }
     file.flush()?;
     let seal = file.inner().seal();
@@ -158,9 +160,28 @@ fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
     Ok(())
 }
 
-/// A row group being written, column by column in schema order.
-struct RowGroupColumns<'a, W: Write> {
-    rows: SerializedRowGroupWriter<'a, W>,
+/// The events of `batches` as row groups, all but the last of [`ROW_GROUP`] rows, and each in pieces that are written at once.
+fn row_groups<B: Borrow<Vec<Event>>>(batches: &[B]) -> Vec<Vec<&[Event]>> {
+    let (mut groups, mut room) = (Vec::new(), 0);
+    for batch in batches {
+        let mut rest = batch.borrow().as_slice();
+        while !rest.is_empty() {
+            if room == 0 {
+                groups.push(Vec::new());
+                room = ROW_GROUP;
+            }
+            let (piece, later) = rest.split_at(rest.len().min(room).min(MAX_WRITTEN));
+            groups.last_mut().expect("one was added").push(piece);
+            (rest, room) = (later, room - piece.len());
+        }
+    }
+    groups
+}
+
+/// The next column of a row group that is being written.
+struct GroupColumn<'a, 'b, W: Write> {
+    rows: &'a mut SerializedRowGroupWriter<'b, W>,
+    kind: &'a ColumnSpec,
     pieces: &'a [&'a [Event]],
     /// Number of rows.
     count: usize,
@@ -169,86 +190,74 @@ struct RowGroupColumns<'a, W: Write> {
     pause: &'a mut dyn FnMut(),
 }
 
-impl<W: Write + Send> RowGroupColumns<'_, W> {
-    /// Writes the next column.
-    fn put(&mut self, kind: &ColumnSpec, [names, scenarios, flow_steps]: &[Vec<ByteArray>; 3]) -> Result<()> {
-        match &kind.field {
-            Field::Long(get, _) => self.each::<Int64Type>(kind, |e| get(e) as i64),
-            Field::Instant(get, _) => self.some::<Int64Type>(kind, |e| get(e).map(|at| at.0 as i64)),
-            Field::Duration(get, _) => self.some::<Int64Type>(kind, |e| get(e).map(|took| took.0 as i64)),
-            Field::Int(get, _) => self.each::<Int32Type>(kind, |e| get(e) as i32),
-            Field::Label => self.each::<ByteArrayType>(kind, |e| match names.get(usize::from(e.label)) {
+impl<W: Write + Send> GroupColumn<'_, '_, W> {
+    fn write(self, [names, scenarios, flow_steps]: &[Vec<ByteArray>; 3]) -> Result<()> {
+        match &self.kind.field {
+            Field::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
+            Field::Instant(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
+            Field::Duration(get, _) => self.some::<Int64Type>(|e| get(e).map(|took| took.0 as i64)),
+            Field::Int(get, _) => self.each::<Int32Type>(|e| get(e) as i32),
+            Field::Label => self.each::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
                 Some(name) => name.clone(),
                 None => ByteArray::from(format!("request {}", e.label).into_bytes()),
             }),
             Field::Outcome => {
                 let outcome = |outcome: Outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes()));
                 let outcomes = Outcome::ALL.map(outcome);
-                self.each::<ByteArrayType>(kind, |e| outcomes[e.outcome as usize].clone())
+                self.each::<ByteArrayType>(|e| outcomes[e.outcome as usize].clone())
             }
-            Field::Reused => self.each::<BoolType>(kind, |e| e.reused),
-            Field::Error => {
-                self.some::<ByteArrayType>(kind, |e| e.error.as_ref().map(|why| ByteArray::from(&*why.text())))
-            }
-            Field::Scenario => self.some::<ByteArrayType>(kind, |e| {
+            Field::Reused => self.each::<BoolType>(|e| e.reused),
+            Field::Error => self.some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text()))),
+            Field::Scenario => self.some::<ByteArrayType>(|e| {
                 scenarios.get(e.session.checked_rem(scenarios.len() as u64)? as usize).cloned()
             }),
-            Field::Visit => self.some::<Int32Type>(kind, |e| e.visit.map(|visit| visit.number.into())),
-            Field::Place => self.each::<Int32Type>(kind, |e| e.visit.map_or(0, |visit| visit.place.into())),
-            Field::VisitEnd => self.each::<BoolType>(kind, |e| e.visit.is_some_and(|visit| visit.ends)),
-            Field::FlowStep => {
-                self.some::<ByteArrayType>(kind, |e| flow_steps.get(usize::from(e.visit?.place)).cloned())
-            }
-            Field::Metrics => self.some::<ByteArrayType>(kind, |e| Some(ByteArray::from(&*metrics::text(e)?))),
-            Field::Stream(nth) => self.some::<Int64Type>(kind, |e| streams::number(*nth, e).map(|n| n as i64)),
-            Field::Finish => {
-                self.some::<ByteArrayType>(kind, |e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name())))
-            }
-            Field::Gaps => {
-                self.some::<ByteArrayType>(kind, |e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?))))
-            }
+            Field::Visit => self.some::<Int32Type>(|e| e.visit.map(|visit| visit.number.into())),
+            Field::Place => self.each::<Int32Type>(|e| e.visit.map_or(0, |visit| visit.place.into())),
+            Field::VisitEnd => self.each::<BoolType>(|e| e.visit.is_some_and(|visit| visit.ends)),
+            Field::FlowStep => self.some::<ByteArrayType>(|e| flow_steps.get(usize::from(e.visit?.place)).cloned()),
+            Field::Metrics => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*metrics::text(e)?))),
+            Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
+            Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
+            Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
         }
     }
 
-    fn each<T: DataType>(&mut self, kind: &ColumnSpec, value: impl Fn(&Event) -> T::T) -> Result<()> {
-        self.column::<T>(kind, |event, values, _| values.push(value(event)))
+    fn each<T: DataType>(self, value: impl Fn(&Event) -> T::T) -> Result<()> {
+        self.take::<T>(|event, values, _| values.push(value(event)))
     }
 
-    fn some<T: DataType>(&mut self, kind: &ColumnSpec, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
-        self.column::<T>(kind, |event, values, levels| {
+    fn some<T: DataType>(self, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
+        self.take::<T>(|event, values, levels| {
             let value = value(event);
             levels.push(i16::from(value.is_some()));
             values.extend(value);
         })
     }
 
-    /// Writes a column. `take` appends the value of each event, and for a nullable column the level: 1 with a value, 0
+    /// Writes what `take` appends for each event: its value, and for a nullable column the level, 1 with a value and 0
     /// without.
-    fn column<T: DataType>(
-        &mut self,
-        kind: &ColumnSpec,
-        take: impl Fn(&Event, &mut Vec<T::T>, &mut Vec<i16>),
-    ) -> Result<()> {
-        let (mut values, mut levels) = (Vec::with_capacity(self.count), Vec::with_capacity(self.count));
-        for piece in self.pieces {
+    fn take<T: DataType>(self, take: impl Fn(&Event, &mut Vec<T::T>, &mut Vec<i16>)) -> Result<()> {
+        let Self { rows, kind, pieces, count, blank, pause } = self;
+        let (mut values, mut levels) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for piece in pieces {
             piece.iter().for_each(|event| take(event, &mut values, &mut levels));
         }
         let is_blank = |value: &T::T| !kind.optional && *value == T::T::default();
-        if let Some(blank) = self.blank
+        if let Some(blank) = blank
             && values.iter().all(is_blank)
         {
-            self.rows.append_column(&blank.bytes, blank.column(kind))?;
-            (self.pause)();
+            rows.append_column(&blank.bytes, blank.column(kind))?;
+            pause();
             return Ok(());
         }
-        let mut column = self.rows.next_column()?.expect("as many columns as the schema names");
+        let mut column = rows.next_column()?.expect("as many columns as the schema names");
         let (mut values, mut levels) = (values.as_slice(), levels.as_slice());
-        for piece in self.pieces {
+        for piece in pieces {
             let of_piece = levels.split_off(..piece.len().min(levels.len())).unwrap_or_default();
             let count = if kind.optional { of_piece.iter().filter(|&&level| level > 0).count() } else { piece.len() };
             let of_values = values.split_off(..count).expect("a value for each row that has one");
             column.typed::<T>().write_batch(of_values, kind.optional.then_some(of_piece), None)?;
-            (self.pause)();
+            pause();
         }
         column.close()
     }

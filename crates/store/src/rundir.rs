@@ -151,18 +151,21 @@ impl Writer {
     /// # Errors
     /// The file cannot be written; the events stay pending, and the next call tries again.
     pub fn rotate(&mut self) -> Result<(), Error> {
-        while self.backlog.events() > 0 {
-            let placed = self.write_part();
-            self.failed = placed.is_err();
-            placed?;
+        // What arrives meanwhile belongs to the next part.
+        let mut pending = self.backlog.events();
+        while pending > 0 {
+            let written = self.write_part();
+            self.failed = written.is_err();
+            pending = pending.saturating_sub(written?);
         }
         let Self { path, labels, scenarios, flow_steps, started, backlog, in_flight, pause, .. } = self;
         let context = PartContext { labels, scenarios, flow_steps, started: *started };
         backlog.during(&path.join(files::IN_FLIGHT), || in_flight.write(context, pause))
     }
 
-    /// Writes one part from the first pending events. After a failure several parts may be pending.
-    fn write_part(&mut self) -> Result<(), Error> {
+    /// Writes one part from the first pending events, and returns their number. After a failure several parts may be
+    /// pending.
+    fn write_part(&mut self) -> Result<usize, Error> {
         let batches = self.backlog.first(Self::MAX_EVENTS_PER_PART);
         let path = self.path.join(files::part(self.backlog.parts()));
         let Self { labels, scenarios, flow_steps, started, backlog, pause, .. } = self;
@@ -172,13 +175,13 @@ impl Writer {
                 part::write(file, &batches, context, &mut part::now_and_then(pause)).map_err(io::Error::other)
             })
         })?;
-        let count = batches.len();
+        let (count, events) = (batches.len(), batches.iter().map(|batch| batch.len()).sum());
         drop(batches);
         for batch in self.backlog.written(count) {
             drop(batch);
             (self.pause)();
         }
-        Ok(())
+        Ok(events)
     }
 
     /// The events that are in no part.

@@ -13,7 +13,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::column::ColumnSpec;
 use super::columns::COLUMNS;
-use super::{PIECE, PartContext, ROW_GROUP, properties, write_columns};
+use super::{PartContext, ROW_GROUP, properties, write_columns};
 
 /// A file with one full row group of events without any value.
 pub(super) struct BlankFile {
@@ -22,7 +22,7 @@ pub(super) struct BlankFile {
 }
 
 pub(super) static BLANK: LazyLock<BlankFile> = LazyLock::new(|| {
-    let events = vec![Event::at(Instant::ZERO); BlankFile::ROWS];
+    let events = vec![Event::at(Instant::ZERO); ROW_GROUP];
     let properties = properties().set_statistics_enabled(EnabledStatistics::Chunk);
     let mut file = Vec::new();
     write_columns(&COLUMNS.each_ref(), properties, None, &mut file, &[events], PartContext::default(), &mut |_| ())
@@ -33,16 +33,13 @@ pub(super) static BLANK: LazyLock<BlankFile> = LazyLock::new(|| {
 });
 
 impl BlankFile {
-    /// Number of rows.
-    pub(super) const ROWS: usize = PIECE * ROW_GROUP;
-
     /// The description of this column for a row group that takes it from the file.
     pub(super) fn column(&self, kind: &ColumnSpec) -> ColumnCloseResult {
         let index = COLUMNS.iter().position(|column| column.name == kind.name).expect("each column is one of COLUMNS");
         let metadata = self.columns[index].clone();
         ColumnCloseResult {
             bytes_written: metadata.compressed_size() as u64,
-            rows_written: Self::ROWS as u64,
+            rows_written: ROW_GROUP as u64,
             metadata,
             bloom_filter: None,
             column_index: None,

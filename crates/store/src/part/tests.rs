@@ -98,7 +98,7 @@ fn a_part_without_the_last_columns_is_read() {
 
 #[test]
 fn columns_without_a_value_are_read_back_from_full_and_other_row_groups() {
-    let rows = BlankFile::ROWS;
+    let rows = ROW_GROUP;
     let mut events: Vec<Event> = (0..3 * rows + 10).map(|i| Event::at(Instant(i as u64))).collect();
     // The first group has one value in each kind of column, the second has none, and the third has zeros where there could be nulls.
     let Event { rows: counted, waited, error, reused, .. } = &mut events[rows - 1];
@@ -120,6 +120,17 @@ fn columns_without_a_value_are_read_back_from_full_and_other_row_groups() {
     let (mut read_back, mut names) = (Vec::new(), Labels::default());
     read(file, &mut read_back, &mut names).unwrap();
     assert!(read_back == events);
+}
+
+#[test]
+fn row_groups_are_full_whatever_the_batches() {
+    let batches: Vec<Vec<Event>> = [1030, 1, 0, 9000, 1024].map(|n| vec![Event::at(Instant::ZERO); n]).into();
+    let groups = row_groups(&batches);
+    let rows = |group: &Vec<&[Event]>| group.iter().map(|piece| piece.len()).sum::<usize>();
+    assert_eq!(groups.iter().map(rows).collect::<Vec<_>>(), [ROW_GROUP, 11_055 - ROW_GROUP]);
+    // A batch of a little more than a thousand events is one piece.
+    assert_eq!(groups[0].iter().map(|piece| piece.len()).collect::<Vec<_>>(), [1030, 1, 1536, 1536, 1536, 1536, 1017]);
+    assert!(row_groups::<Vec<Event>>(&[]).is_empty());
 }
 
 #[test]

@@ -147,6 +147,23 @@ fn in_flight_files_are_removed_when_their_requests_have_ended() {
     assert_eq!((recording.events.launches(), recording.notes), (30, vec![]));
 }
 
+#[test]
+fn events_that_arrive_while_a_part_is_written_belong_to_the_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&dir.path().join("run"), OPEN, vec!["/".into()]).unwrap();
+    let (backlog, mut later) = (writer.backlog().clone(), 100..103);
+    writer.pause_with(move || {
+        if let Some(number) = later.next() {
+            backlog.add(vec![request(number)]);
+        }
+    });
+    writer.write((0..100).map(request).collect()).unwrap();
+    writer.rotate().unwrap();
+    assert_eq!((writer.backlog().parts(), writer.backlog().events()), (1, 3));
+    writer.rotate().unwrap();
+    assert_eq!((writer.backlog().parts(), writer.backlog().events()), (2, 0));
+}
+
 /// A run of three parts with a hundred requests each.
 fn three_parts(path: &Path) -> Writer {
     let mut writer = Writer::create(path, OPEN, vec!["/".into()]).unwrap();
