@@ -90,7 +90,7 @@ impl Key for ScheduledRequest {
 }
 
 /// Sorting slows down if more requests than this are in flight at a time.
-const SORT_WINDOW: usize = 1_000_000;
+const SORT_WINDOW: usize = 500_000;
 
 /// Creates a collector with `fresh` and passes it everything from `source`, in ascending order.
 pub(crate) fn in_order<K: Key, C>(
