@@ -107,6 +107,11 @@ pub(crate) struct PartContext<'a> {
     pub started: Option<Nanos>,
 }
 
+/// Encodes what parts share, which takes some milliseconds without a pause.
+pub(crate) fn prepare() {
+    LazyLock::force(&BLANK);
+}
+
 /// Writes `batches` of events as one Parquet file. Calls `pause` for each piece that is searched for streams, visits and metrics, and after each one of a
 /// column, about 15 us of work, with the total number of calls of the search or of the columns.
 pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(

@@ -25,6 +25,7 @@ use serde::Serialize;
 use backlog::{Backlog, Batch, Missing};
 
 use crate::error::Error;
+use crate::part;
 use crate::record::RunRecord;
 use crate::rundir::{Writer, read_first_parts};
 use crate::write_loss::{self, WriteLoss};
@@ -82,6 +83,7 @@ impl Recorder {
         let (backlog, labels) = (writer.backlog().clone(), writer.labels().into());
         let run = move || {
             lower_thread_priority();
+            part::prepare();
             RecorderThread { writer, waiting: taken, opened: None, last_error: None }.run(inbox);
         };
         thread::Builder::new().name("record".to_owned()).spawn(run).map_err(Error::ThreadSpawn)?;
