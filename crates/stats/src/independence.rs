@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use crate::dispersion::chi_square_above;
 use crate::{Test, two_sided};
 
-/// The ranks of a series of gaps: sorted once, for all tests of independence.
+/// The ranks of a series of gaps, computed once for all tests of independence.
 pub struct Ranks {
     /// Ranks minus their mean.
     centred: Vec<f64>,
@@ -20,6 +20,7 @@ impl Ranks {
     }
 
     /// The autocorrelations at lags 1 to `lags`. Empty unless there are more gaps than lags, or if all gaps are equal.
+    /// The run time is proportional to gaps x lags.
     pub fn autocorrelations(&self, lags: usize) -> Vec<f64> {
         let centred = &self.centred;
         let total = dot(centred, centred);

@@ -127,26 +127,25 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
         used.see(piece);
     }
     let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(|column| used.has(column)).collect();
-    write_columns(&columns, properties(), Some(&BLANK), out, batches, context, pause)
+    write_columns(&columns, properties(), Some(&BLANK), out, &groups, context, pause)
 }
 
 /// Takes the columns of full row groups that have no value from `blank`, if it is given.
-fn write_columns<W: Write + Send, B: Borrow<Vec<Event>>>(
+fn write_columns<W: Write + Send>(
     columns: &[&ColumnSpec],
     properties: WriterPropertiesBuilder,
     blank: Option<&LazyLock<BlankFile>>,
     out: W,
-    batches: &[B],
+    groups: &[Vec<&[Event]>],
     PartContext { labels, scenarios, flow_steps, started }: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
     let names = |of: &[String]| of.iter().map(|name| ByteArray::from(name.as_str())).collect::<Vec<_>>();
     let names = [labels, scenarios, flow_steps].map(names);
-    let groups = row_groups(batches);
     let pauses = groups.iter().map(Vec::len).sum::<usize>() * columns.len();
     let pause = &mut || pause(pauses);
-    for group in &groups {
+    for group in groups {
         let count = group.iter().map(|piece| piece.len()).sum();
         let blank = blank.filter(|_| count == ROW_GROUP);
         let mut rows = file.next_row_group()?;

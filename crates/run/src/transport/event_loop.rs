@@ -23,7 +23,7 @@ use super::timers::Timers;
 const MAX_TURN: Nanos = Nanos::from_millis(1);
 /// How long sockets are handled at least, so that frequent requests do not starve responses.
 const MIN_TURN: Nanos = Nanos::from_micros(50);
-/// Unless a request will be due, the clock is read after this many bytes; each handled socket counts as some bytes, too.
+/// The clock is read after this many bytes, unless a request is due before the turn ends; each handled socket counts as some bytes, too.
 const CLOCK_CHECK_BYTES: usize = 64 * 1024;
 const BYTES_PER_SOCKET: usize = 1024;
 

@@ -13,7 +13,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::column::ColumnSpec;
 use super::columns::COLUMNS;
-use super::{PartContext, ROW_GROUP, properties, write_columns};
+use super::{PartContext, ROW_GROUP, properties, row_groups, write_columns};
 
 /// A file with one full row group of events without any value.
 pub(super) struct BlankFile {
@@ -22,10 +22,11 @@ pub(super) struct BlankFile {
 }
 
 pub(super) static BLANK: LazyLock<BlankFile> = LazyLock::new(|| {
-    let events = vec![Event::at(Instant::ZERO); ROW_GROUP];
+    let events = [vec![Event::at(Instant::ZERO); ROW_GROUP]];
+    let groups = row_groups(&events);
     let properties = properties().set_statistics_enabled(EnabledStatistics::Chunk);
     let mut file = Vec::new();
-    write_columns(&COLUMNS.each_ref(), properties, None, &mut file, &[events], PartContext::default(), &mut |_| ())
+    write_columns(&COLUMNS.each_ref(), properties, None, &mut file, &groups, PartContext::default(), &mut |_| ())
         .expect("events without values are written to memory");
     let bytes = Bytes::from(file);
     let read = SerializedFileReader::new(bytes.clone()).expect("the file was just written");

@@ -87,7 +87,7 @@ fn a_part_without_the_last_columns_is_read() {
     let context = PartContext { labels: &names, ..PartContext::default() };
     let batches = std::slice::from_ref(&whole);
     let columns: Vec<&ColumnSpec> = COLUMNS[..REQUIRED_COLUMNS].iter().collect();
-    write_columns(&columns, properties(), None, &mut file, batches, context, &mut |_| ()).unwrap();
+    write_columns(&columns, properties(), None, &mut file, &row_groups(batches), context, &mut |_| ()).unwrap();
     let (mut read_back, mut labels) = (Vec::new(), Labels::default());
     for name in &names {
         labels.number(name.as_bytes());
@@ -370,7 +370,7 @@ fn parts_that_are_much_larger_than_their_files_are_refused() {
         let events = vec![Event { error, ..Event::at(Instant::ZERO) }; count];
         let context = PartContext { labels: &["x".repeat(label)], ..PartContext::default() };
         let columns: Vec<&ColumnSpec> = COLUMNS.iter().collect();
-        write_columns(&columns, properties, None, &mut file, &[events], context, &mut |_| ()).unwrap();
+        write_columns(&columns, properties, None, &mut file, &row_groups(&[events]), context, &mut |_| ()).unwrap();
         (file.len(), read(file.into(), &mut Vec::new(), &mut Labels::default()))
     };
     let compressed = || properties().set_compression(Compression::ZSTD(ZstdLevel::default()));
