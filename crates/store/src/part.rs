@@ -18,25 +18,25 @@ mod names;
 mod pages;
 mod seal;
 pub(crate) mod streams;
+mod values;
 
 use std::borrow::Borrow;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
-use bytes::Bytes;
 use offered_base::{Instant, Nanos};
 use offered_events::Columns;
 use offered_events::{Event, Outcome, Reason, VisitPosition};
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::{ChunkReader, FileReader, RowGroupReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnPath, TypePtr};
 
@@ -48,16 +48,18 @@ pub(crate) use footer::check as check_footer;
 use names::Names;
 pub(crate) use pages::uncompressed_size;
 use seal::{ChecksumWriter, SEAL, Shared};
+use values::{ColumnNames, ColumnValues};
 
 /// The footer key of the start of the run, in nanoseconds since the Unix epoch.
 pub(crate) const STARTED: &str = "offered.started_unix_ns";
 
-/// Number of rows read at once.
+/// Number of rows of a column read or written at once.
 const PIECE: usize = 1024;
-/// Maximum number of rows written at once: a batch of a generator thread has a little more than 1,024.
-const MAX_WRITTEN: usize = 1536;
-/// Rows per row group: few enough to stay in the processor's cache while columns are extracted.
+/// Rows per row group.
 const ROW_GROUP: usize = 8 * PIECE;
+/// Maximum number of events of which all columns are extracted before the next events: few enough to stay in the processor's cache. A batch
+/// of a generator thread, a little more than 1,024 events, has four such pieces.
+const EXTRACTED: usize = 300;
 
 /// Approximate number of pauses while a part is written. Above 50,000 events, more work is done between two pauses.
 const PAUSES: usize = 900;
@@ -112,8 +114,7 @@ pub(crate) fn prepare() {
     LazyLock::force(&BLANK);
 }
 
-/// Writes `batches` of events as one Parquet file. Calls `pause` for each piece that is searched for streams, visits and metrics, and after each one of a
-/// column, about 15 us of work, with the total number of calls of the search or of the columns.
+/// Writes `batches` of events as one Parquet file. Calls `pause` after about 15 us of work, with an estimate of the total number of calls.
 pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     out: W,
     batches: &[B],
@@ -121,10 +122,12 @@ pub(crate) fn write<W: Write + Send, B: Borrow<Vec<Event>>>(
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let (groups, mut used) = (row_groups(batches), UsedColumns::default());
-    let pieces = groups.iter().map(Vec::len).sum();
-    for piece in groups.iter().flatten() {
-        pause(pieces);
+    let pieces: usize = groups.iter().map(Vec::len).sum();
+    for (nth, piece) in groups.iter().flatten().enumerate() {
         used.see(piece);
+        if nth % 8 == 0 {
+            pause(pieces / 8);
+        }
     }
     let columns: Vec<&ColumnSpec> = COLUMNS.iter().filter(|column| used.has(column)).collect();
     write_columns(&columns, properties(), Some(&BLANK), out, &groups, context, pause)
@@ -137,34 +140,46 @@ fn write_columns<W: Write + Send>(
     blank: Option<&LazyLock<BlankFile>>,
     out: W,
     groups: &[Vec<&[Event]>],
-    PartContext { labels, scenarios, flow_steps, started }: PartContext,
+    context: PartContext,
     pause: &mut dyn FnMut(usize),
 ) -> Result<()> {
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
-    let names = |of: &[String]| of.iter().map(|name| ByteArray::from(name.as_str())).collect::<Vec<_>>();
-    let names = [labels, scenarios, flow_steps].map(names);
-    let pauses = groups.iter().map(Vec::len).sum::<usize>() * columns.len();
+    let names = ColumnNames::new(context);
+    let mut columns: Vec<_> = columns.iter().map(|spec| ColumnValues::new(spec, ROW_GROUP)).collect();
+    let pauses = groups.iter().map(|group| group.len() + columns.len() * rows(group).div_ceil(PIECE)).sum();
     let pause = &mut || pause(pauses);
     for group in groups {
-        let count = group.iter().map(|piece| piece.len()).sum();
-        let blank = blank.filter(|_| count == ROW_GROUP);
+        columns.iter_mut().for_each(ColumnValues::clear);
+        for piece in group {
+            columns.iter_mut().for_each(|column| column.extend(piece, &names));
+            pause();
+        }
+        let blank = blank.filter(|_| rows(group) == ROW_GROUP);
         let mut rows = file.next_row_group()?;
-        for kind in columns {
-            GroupColumn { rows: &mut rows, kind, pieces: group, count, blank, pause }.write(&names)?;
+        for column in &columns {
+            match blank {
+                Some(blank) if column.is_blank() => rows.append_column(&blank.bytes, blank.column(column.spec))?,
+                _ => column.write(&mut rows, pause)?,
+            }
         }
         rows.close()?;
     }
     file.flush()?;
     let seal = file.inner().seal();
     file.append_key_value_metadata(KeyValue::new(SEAL.to_owned(), seal));
-    if let Some(started) = started {
+    if let Some(started) = context.started {
         file.append_key_value_metadata(KeyValue::new(STARTED.to_owned(), started.0.to_string()));
     }
     file.close()?;
     Ok(())
 }
 
-/// The events of `batches` as row groups, all but the last of [`ROW_GROUP`] rows, and each in pieces that are written at once.
+/// The number of rows of a row group.
+fn rows(group: &[&[Event]]) -> usize {
+    group.iter().map(|piece| piece.len()).sum()
+}
+
+/// The events of `batches` as row groups, all but the last of [`ROW_GROUP`] rows, and each in pieces of at most [`EXTRACTED`].
 fn row_groups<B: Borrow<Vec<Event>>>(batches: &[B]) -> Vec<Vec<&[Event]>> {
     let (mut groups, mut room) = (Vec::new(), 0);
     for batch in batches {
@@ -174,97 +189,12 @@ fn row_groups<B: Borrow<Vec<Event>>>(batches: &[B]) -> Vec<Vec<&[Event]>> {
                 groups.push(Vec::new());
                 room = ROW_GROUP;
             }
-            let (piece, later) = rest.split_at(rest.len().min(room).min(MAX_WRITTEN));
+            let (piece, later) = rest.split_at(rest.len().min(room).min(EXTRACTED));
             groups.last_mut().expect("one was added").push(piece);
             (rest, room) = (later, room - piece.len());
         }
     }
     groups
-}
-
-/// The next column of a row group that is being written.
-struct GroupColumn<'a, 'b, W: Write> {
-    rows: &'a mut SerializedRowGroupWriter<'b, W>,
-    kind: &'a ColumnSpec,
-    pieces: &'a [&'a [Event]],
-    /// Number of rows.
-    count: usize,
-    /// The columns without a value, for this number of rows.
-    blank: Option<&'a LazyLock<BlankFile>>,
-    pause: &'a mut dyn FnMut(),
-}
-
-impl<W: Write + Send> GroupColumn<'_, '_, W> {
-    fn write(self, [names, scenarios, flow_steps]: &[Vec<ByteArray>; 3]) -> Result<()> {
-        match &self.kind.field {
-            Field::Long(get, _) => self.each::<Int64Type>(|e| get(e) as i64),
-            Field::Instant(get, _) => self.some::<Int64Type>(|e| get(e).map(|at| at.0 as i64)),
-            Field::Duration(get, _) => self.some::<Int64Type>(|e| get(e).map(|took| took.0 as i64)),
-            Field::Int(get, _) => self.each::<Int32Type>(|e| get(e) as i32),
-            Field::Label => self.each::<ByteArrayType>(|e| match names.get(usize::from(e.label)) {
-                Some(name) => name.clone(),
-                None => ByteArray::from(format!("request {}", e.label).into_bytes()),
-            }),
-            Field::Outcome => {
-                let outcome = |outcome: Outcome| ByteArray::from(Bytes::from_static(outcome.name().as_bytes()));
-                let outcomes = Outcome::ALL.map(outcome);
-                self.each::<ByteArrayType>(|e| outcomes[e.outcome as usize].clone())
-            }
-            Field::Reused => self.each::<BoolType>(|e| e.reused),
-            Field::Error => self.some::<ByteArrayType>(|e| e.error.as_ref().map(|why| ByteArray::from(&*why.text()))),
-            Field::Scenario => self.some::<ByteArrayType>(|e| {
-                scenarios.get(e.session.checked_rem(scenarios.len() as u64)? as usize).cloned()
-            }),
-            Field::Visit => self.some::<Int32Type>(|e| e.visit.map(|visit| visit.number.into())),
-            Field::Place => self.each::<Int32Type>(|e| e.visit.map_or(0, |visit| visit.place.into())),
-            Field::VisitEnd => self.each::<BoolType>(|e| e.visit.is_some_and(|visit| visit.ends)),
-            Field::FlowStep => self.some::<ByteArrayType>(|e| flow_steps.get(usize::from(e.visit?.place)).cloned()),
-            Field::Metrics => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*metrics::text(e)?))),
-            Field::Stream(nth) => self.some::<Int64Type>(|e| streams::number(*nth, e).map(|n| n as i64)),
-            Field::Finish => self.some::<ByteArrayType>(|e| Some(ByteArray::from(e.stream.as_ref()?.finish?.name()))),
-            Field::Gaps => self.some::<ByteArrayType>(|e| Some(ByteArray::from(&*streams::gaps(e.stream.as_ref()?)))),
-        }
-    }
-
-    fn each<T: DataType>(self, value: impl Fn(&Event) -> T::T) -> Result<()> {
-        self.take::<T>(|event, values, _| values.push(value(event)))
-    }
-
-    fn some<T: DataType>(self, value: impl Fn(&Event) -> Option<T::T>) -> Result<()> {
-        self.take::<T>(|event, values, levels| {
-            let value = value(event);
-            levels.push(i16::from(value.is_some()));
-            values.extend(value);
-        })
-    }
-
-    /// Writes what `take` appends for each event: its value, and for a nullable column the level, 1 with a value and 0
-    /// without.
-    fn take<T: DataType>(self, take: impl Fn(&Event, &mut Vec<T::T>, &mut Vec<i16>)) -> Result<()> {
-        let Self { rows, kind, pieces, count, blank, pause } = self;
-        let (mut values, mut levels) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for piece in pieces {
-            piece.iter().for_each(|event| take(event, &mut values, &mut levels));
-        }
-        let is_blank = |value: &T::T| !kind.optional && *value == T::T::default();
-        if let Some(blank) = blank
-            && values.iter().all(is_blank)
-        {
-            rows.append_column(&blank.bytes, blank.column(kind))?;
-            pause();
-            return Ok(());
-        }
-        let mut column = rows.next_column()?.expect("as many columns as the schema names");
-        let (mut values, mut levels) = (values.as_slice(), levels.as_slice());
-        for piece in pieces {
-            let of_piece = levels.split_off(..piece.len().min(levels.len())).unwrap_or_default();
-            let count = if kind.optional { of_piece.iter().filter(|&&level| level > 0).count() } else { piece.len() };
-            let of_values = values.split_off(..count).expect("a value for each row that has one");
-            column.typed::<T>().write_batch(of_values, kind.optional.then_some(of_piece), None)?;
-            pause();
-        }
-        column.close()
-    }
 }
 
 /// Maximum ratio of the size of a part after decompression, and a size in bytes that is always accepted. Parts are written without
