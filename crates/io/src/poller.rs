@@ -118,7 +118,8 @@ impl Poller {
         self.0.wait(&mut self.1, timeout, ready)
     }
 
-    /// Waits until a socket is ready or `clock` shows `deadline`, without sleeping for the last `spin` before it.
+    /// Waits until a socket is ready or `clock` shows `deadline`, without sleeping for the last `spin` before it. `now` is what it shows before,
+    /// and the result what it shows after.
     ///
     /// Returns early, with an empty `ready`, when woken.
     ///
@@ -127,18 +128,20 @@ impl Poller {
     pub fn wait_until(
         &mut self,
         clock: &Clock,
+        mut now: Instant,
         deadline: Instant,
         spin: Nanos,
         ready: &mut Vec<Ready>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Instant> {
         loop {
-            let left = clock.now().until(deadline);
+            let left = now.until(deadline);
             // Linux may extend a sleep in epoll by a thousandth of its length (`select_estimate_accuracy`).
             let early = spin + Nanos(left.0 / 1000);
             self.wait(Some(left.saturating_sub(early)), ready)?;
+            now = clock.now();
             // During the spin only a socket or the deadline ends the wait; before it a wake-up does too.
-            if !ready.is_empty() || left == Nanos::ZERO || (left > early && clock.now() + early < deadline) {
-                return Ok(());
+            if !ready.is_empty() || left == Nanos::ZERO || (left > early && now + early < deadline) {
+                return Ok(now);
             }
         }
     }
@@ -199,7 +202,7 @@ mod tests {
         let mut ready = Vec::new();
         for spin in [Nanos::ZERO, Nanos::from_micros(300), Nanos::from_secs(1)] {
             let deadline = clock.now() + Nanos::from_millis(2);
-            poller.wait_until(&clock, deadline, spin, &mut ready).unwrap();
+            poller.wait_until(&clock, clock.now(), deadline, spin, &mut ready).unwrap();
             assert!(clock.now() >= deadline && ready.is_empty());
         }
     }
@@ -211,7 +214,7 @@ mod tests {
         // Single sleeps may be delayed by the machine; but if sleeps were whole milliseconds, every one would be late.
         let is_prompt = (0..500).any(|_| {
             let deadline = clock.now() + Nanos::from_micros(100);
-            poller.wait_until(&clock, deadline, Nanos::ZERO, &mut Vec::new()).unwrap();
+            poller.wait_until(&clock, clock.now(), deadline, Nanos::ZERO, &mut Vec::new()).unwrap();
             deadline.until(clock.now()) < Nanos::from_micros(500)
         });
         assert!(is_prompt || cfg!(not(target_os = "linux")) || cfg!(feature = "portable"));
@@ -223,7 +226,7 @@ mod tests {
         let mut poller = Poller::new().unwrap();
         let waker = poller.waker();
         let thread = std::thread::spawn(move || waker.wake());
-        poller.wait_until(&clock, Instant::from_secs(60), Nanos::ZERO, &mut Vec::new()).unwrap();
+        poller.wait_until(&clock, clock.now(), Instant::from_secs(60), Nanos::ZERO, &mut Vec::new()).unwrap();
         thread.join().unwrap();
         assert!(clock.now() < Instant::from_secs(50));
     }

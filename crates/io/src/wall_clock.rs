@@ -2,9 +2,11 @@
 #![allow(clippy::disallowed_methods)] // the module that may read clocks
 
 use std::fs;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use offered_base::Nanos;
+
+use crate::clock::monotonic;
 
 /// Number of readings; the least disturbed one is used.
 const READINGS: usize = 16;
@@ -17,7 +19,8 @@ pub fn unix_now() -> Nanos {
 /// A reading of the wall clock, advanced by the monotonic clock. Later adjustments of the wall clock do not affect it.
 #[derive(Clone, Copy, Debug)]
 pub struct WallClock {
-    origin: Instant,
+    /// What the monotonic clock showed at the reading.
+    origin: i64,
     unix: Nanos,
     boot_id: Option<u128>,
 }
@@ -26,7 +29,7 @@ impl WallClock {
     /// Reads the wall clock of this machine.
     pub fn read() -> Self {
         let reading = || {
-            let (before, unix, after) = (Instant::now(), unix_now(), Instant::now());
+            let (before, unix, after) = (monotonic(), unix_now(), monotonic());
             (after - before, before + (after - before) / 2, unix)
         };
         let readings = (0..READINGS).map(|_| reading());
@@ -42,15 +45,12 @@ impl WallClock {
 
     /// The present time, since the Unix epoch.
     pub fn now(&self) -> Nanos {
-        self.unix + Nanos(self.origin.elapsed().as_nanos() as u64)
+        Nanos(self.unix.0.saturating_add_signed(monotonic() - self.origin))
     }
 
-    /// When the clock shows `unix`.
-    pub(crate) fn monotonic_at(&self, unix: Nanos) -> Instant {
-        match unix.0.checked_sub(self.unix.0) {
-            Some(ahead) => self.origin + Duration::from_nanos(ahead),
-            None => self.origin.checked_sub(Duration::from_nanos(self.unix.0 - unix.0)).unwrap_or(self.origin),
-        }
+    /// What the monotonic clock shows when this clock shows `unix`.
+    pub(crate) fn monotonic_at(&self, unix: Nanos) -> i64 {
+        self.origin.saturating_add_unsigned(unix.0).saturating_sub_unsigned(self.unix.0)
     }
 
     /// The boot ID of the kernel. Containers on one machine share it. `None` if unknown (on any system but Linux).
@@ -110,7 +110,7 @@ mod tests {
         let ahead = wall.ahead_by(by);
         assert_eq!(ahead.boot_id(), None);
         let at = wall.now() + Nanos::from_secs(60);
-        assert_eq!(wall.monotonic_at(at) - ahead.monotonic_at(at), Duration::from_millis(50));
+        assert_eq!(wall.monotonic_at(at) - ahead.monotonic_at(at), by.0 as i64);
         let before = wall.now();
         assert!(ahead.now() >= before + by);
         assert_eq!(WallClock::read().boot_id(), wall.boot_id());

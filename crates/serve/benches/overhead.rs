@@ -62,7 +62,7 @@ fn responses(rate: &str, count: u64) {
     let response = |number| {
         let spin = Nanos::from_micros(100);
         poller
-            .wait_until(&clock, begin + Instant::ZERO.until(even.instant(number)), spin, &mut Vec::new())
+            .wait_until(&clock, clock.now(), begin + Instant::ZERO.until(even.instant(number)), spin, &mut Vec::new())
             .expect("time passes");
         let sent = clock.now();
         ask(&mut stream);

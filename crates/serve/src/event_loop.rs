@@ -147,7 +147,7 @@ impl EventLoop {
         let deadline = ([self.jobs.next(), self.pauses.next(), record, end, way].into_iter().flatten().min())
             .unwrap_or(soon)
             .min(soon);
-        self.poller.wait_until(&self.accounting.clock, deadline, self.spin, events)
+        self.poller.wait_until(&self.accounting.clock, now, deadline, self.spin, events).map(|_| ())
     }
 
     fn serve(&mut self, event: Ready) {

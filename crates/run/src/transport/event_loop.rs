@@ -275,11 +275,9 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
         event_loop.clock.now()
     });
     let mut ready = std::mem::take(&mut event_loop.ready);
-    if let Err(error) = event_loop.poller.wait_until(&event_loop.clock, until, event_loop.spin, &mut ready) {
-        // Waiting on one's own poller fails only because of a bug.
-        panic!("waiting for sockets: {error}");
-    }
-    let now = event_loop.clock.now();
+    let waited = event_loop.poller.wait_until(&event_loop.clock, polled, until, event_loop.spin, &mut ready);
+    // Waiting on one's own poller fails only because of a bug.
+    let now = waited.unwrap_or_else(|error| panic!("waiting for sockets: {error}"));
     event_loop.idle += before.until(now);
     event_loop.reading.adapt(now);
     let empty_until = event_loop.polled;
@@ -292,14 +290,13 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
     handle_backlog(served, &mut budget, completions);
     for ready in ready.drain(..) {
         let (event_loop, connections, _) = served.parts();
-        if budget.is_spent || event_loop.backlog.contains(ready.token) {
+        if budget.is_spent(&event_loop.clock) || event_loop.backlog.contains(ready.token) {
             if let Some(connection) = connections.get(ready.token) {
                 event_loop.backlog.push(ready, connection.number(), now, empty_until);
             }
         } else {
             event_loop.reading.socket_ready(now, empty_until);
-            let read = served.on_ready(ready, completions);
-            budget.spend(read, served);
+            budget.read += served.on_ready(ready, completions) + BYTES_PER_SOCKET;
         }
     }
     let event_loop = served.parts().0;
@@ -313,13 +310,15 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
 
 /// Handles the sockets that were not reached in the previous iteration.
 fn handle_backlog<H, S: SocketHandler<H>>(served: &mut S, budget: &mut TurnBudget, completions: &mut H) {
-    while !budget.is_spent {
+    loop {
         let (event_loop, connections, _) = served.parts();
+        if event_loop.backlog.is_empty() || budget.is_spent(&event_loop.clock) {
+            return;
+        }
         let Some(Waiting { ready, number, since, empty_until }) = event_loop.backlog.pop() else { return };
         event_loop.reading.socket_ready(since, empty_until);
         if connections.get(ready.token).is_some_and(|connection| connection.number() == number) {
-            let read = served.on_ready(ready, completions);
-            budget.spend(read, served);
+            budget.read += served.on_ready(ready, completions) + BYTES_PER_SOCKET;
         }
     }
 }
@@ -338,6 +337,7 @@ struct TurnBudget {
     end: Instant,
     /// Number of bytes between two readings of the clock.
     interval: usize,
+    /// Number of bytes read since then.
     read: usize,
     is_spent: bool,
 }
@@ -351,15 +351,14 @@ impl TurnBudget {
         Self { end, interval, read: 0, is_spent: false }
     }
 
-    /// Accounts for one handled socket and the bytes read from it.
+    /// Whether the turn is over. Asked before each socket, so that a single one needs no reading of the clock.
     #[inline]
-    fn spend<H, S: SocketHandler<H>>(&mut self, read: usize, served: &mut S) {
-        self.read += read + BYTES_PER_SOCKET;
+    fn is_spent(&mut self, clock: &Clock) -> bool {
         if self.read >= self.interval {
-            let event_loop = served.parts().0;
             self.read = 0;
-            self.is_spent = event_loop.clock.now() >= self.end;
+            self.is_spent = clock.now() >= self.end;
         }
+        self.is_spent
     }
 }
 

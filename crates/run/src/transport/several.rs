@@ -101,11 +101,10 @@ impl Client<Vec<Completion>> for Several {
         let before = self.clock.now();
         let turn = self.clients.iter_mut().map(|client| client.next_turn()).min().unwrap_or(Instant::MAX);
         let until = deadline.min(turn);
-        if let Err(error) = self.poller.wait_until(&self.clock, until, self.spin, &mut self.ready) {
-            // Waiting on one's own poller fails only because of a bug.
-            panic!("waiting for sockets: {error}");
-        }
-        self.idle += before.until(self.clock.now());
+        let waited = self.poller.wait_until(&self.clock, before, until, self.spin, &mut self.ready);
+        // Waiting on one's own poller fails only because of a bug.
+        let now = waited.unwrap_or_else(|error| panic!("waiting for sockets: {error}"));
+        self.idle += before.until(now);
         self.each(completions, |client, completions| client.wait(Instant::ZERO, completions));
     }
 
