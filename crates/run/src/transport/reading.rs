@@ -1,7 +1,7 @@
 //! Reading lateness: how long the operating system held a response before this thread read it.
 //!
-//! The kernel knows when data arrived, but a timestamp costs about 500 ns, 1.5 times as much as a read. So reads are
-//! timestamped at random: all of them up to some thousand per second, then one in two, in four, and so on.
+//! The kernel knows when data arrived, but a timestamp costs 500 ns and more, 1.5 times as much as a read. So reads are
+//! timestamped at random: all of them up to a thousand per second, then one in two, in four, and so on.
 //!
 //! The timestamp of a read is that of its last segment. If several segments of a response were waiting, an earlier time
 //! is known: the time at which the poller reported the socket.
@@ -12,8 +12,8 @@ use offered_io::{ReceiveTimestamps, TimestampsEnabled, unix_now};
 use crate::event_stream::{DataArrival, PROMPT};
 
 /// Maximum numbers of timestamped reads per second, approximately: of those that may begin a response, and of others.
-const MAX_FIRST_PER_S: u64 = 2000;
-const MAX_LATER_PER_S: u64 = 1000;
+const MAX_FIRST_PER_S: u64 = 1000;
+const MAX_LATER_PER_S: u64 = 500;
 /// Interval at which the share of timestamped reads is set.
 const PERIOD: Nanos = Nanos::from_millis(50);
 
