@@ -246,12 +246,15 @@ pub(crate) fn check_interval(
 
 /// The bootstrap interval of the CoV: from a bounded stretch of gaps, narrowed to the width that all gaps would give.
 pub(crate) fn bootstrap(criteria: &Criteria, stream: &Stream) -> Option<Interval> {
-    let sample = &stream.stretch[..stream.stretch.len().min(BOOTSTRAP.0)];
-    let mut chance = criteria.seed.at(offered_base::Purpose::Judge, 0, 1);
-    let interval = bootstrap_interval(sample, BOOTSTRAP.1, || chance.uniform())?;
-    let (here, whole) = (offered_stats::cov::cov(sample)?, stream.cov()?);
-    let shrink = (sample.len() as f64 / stream.gaps() as f64).sqrt();
-    Some(Interval { low: whole + (interval.low - here) * shrink, high: whole + (interval.high - here) * shrink })
+    let interval = || {
+        let sample = &stream.stretch[..stream.stretch.len().min(BOOTSTRAP.0)];
+        let mut chance = criteria.seed.at(offered_base::Purpose::Judge, 0, 1);
+        let interval = bootstrap_interval(sample, BOOTSTRAP.1, || chance.uniform())?;
+        let (here, whole) = (offered_stats::cov::cov(sample)?, stream.cov()?);
+        let shrink = (sample.len() as f64 / stream.gaps() as f64).sqrt();
+        Some(Interval { low: whole + (interval.low - here) * shrink, high: whole + (interval.high - here) * shrink })
+    };
+    *stream.bootstrap.get_or_init(interval)
 }
 
 /// Compares the sent rate with the target rate, as a ratio. With n Poisson gaps it is known to 1.96 / sqrt(n).

@@ -3,8 +3,11 @@
 //! Moments and counts use all requests. Tests that need single gaps use a sample: all gaps up to [`Stream::SAMPLE`]; of
 //! more gaps, this number is drawn at random. The search for bunches uses as many consecutive requests.
 
+use std::cell::OnceCell;
+
 use offered_base::Seed;
 use offered_base::random::Purpose;
+use offered_stats::Interval;
 use offered_stats::dispersion::Dispersion;
 use offered_stats::ticks::{CorrectedCov, Spread};
 use offered_stats::values::Moments;
@@ -47,6 +50,8 @@ pub(crate) struct Stream {
     pub(crate) spectrum_counts: Vec<f64>,
     /// The timestamp resolution, in nanoseconds.
     pub(crate) tick: f64,
+    /// The bootstrap interval of the CoV, once it is computed.
+    pub(crate) bootstrap: OnceCell<Option<Interval>>,
 }
 
 impl Stream {
@@ -244,6 +249,7 @@ impl Collected {
             blocks: blocks.finish(),
             spectrum_counts: spectrum.finish(),
             tick: tick as f64,
+            bootstrap: OnceCell::new(),
         }
     }
 }
