@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use offered_base::Nanos;
 use offered_events::{Outcome, Reason};
 use offered_io::Poller;
-use rustix::net::{getpeername, sockopt};
+use rustix::net::sockopt;
 
 use super::Failure;
 use super::addresses::{Addresses, Candidates};
@@ -90,11 +90,6 @@ impl Attempts {
 pub(super) fn connect_error(socket: &OwnedFd) -> Option<Failure> {
     let attempt = sockopt::socket_error(socket).and_then(|attempt| attempt);
     attempt.err().map(|error| connect_failure(error.into()))
-}
-
-/// Whether an attempt to connect has succeeded.
-pub(super) fn is_connected(socket: &OwnedFd) -> bool {
-    getpeername(socket).is_ok()
 }
 
 #[cfg(test)]

@@ -63,6 +63,11 @@ impl Route {
         })
     }
 
+    /// Whether a stream is open once its socket is connected.
+    pub(super) fn is_plain(&self) -> bool {
+        self.tls.is_none() && self.tunnel.is_none() && !self.postgres_tls_request
+    }
+
     /// The same route with TLS, for a plain one; `None` if TLS is not possible.
     pub(super) fn with_tls(&self) -> Option<Self> {
         let client = self.tls_probe.clone()?;

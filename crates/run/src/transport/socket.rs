@@ -12,8 +12,8 @@ use offered_events::{Outcome, Reason};
 use offered_io::ReceiveTimestamps;
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, ipproto, recv, send,
-    sockopt,
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketAddrUnix, SocketType, bind, connect, getpeername, ipproto,
+    recv, send, sockopt,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -27,6 +27,14 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
+    /// Whether it is on this machine, as far as its address says.
+    pub(super) fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
     /// Whether both have the same IP version.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Tcp(a), Self::Tcp(b)) if a.is_ipv4() == b.is_ipv4())
@@ -116,6 +124,11 @@ pub(super) fn dial(endpoint: &Endpoint, source: Option<IpAddr>) -> io::Result<(O
         Err(Errno::INPROGRESS) => Ok((socket, false)),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether an attempt to connect has succeeded.
+pub(super) fn is_connected(socket: &OwnedFd) -> bool {
+    getpeername(socket).is_ok()
 }
 
 /// A socket that does not block and that commands of a workload do not inherit.

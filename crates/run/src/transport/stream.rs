@@ -13,9 +13,11 @@ use rustix::net::{RecvFlags, SendFlags, getpeername, recv, send};
 
 use super::Failure;
 use super::addresses::{Addresses, Candidates};
-use super::attempts::{Attempts, connect_error, is_connected};
+use super::attempts::{Attempts, connect_error};
 use super::route::Route;
-use super::socket::{Endpoint, Read, Socket, SocketReads, dial, dial_failure, limit_attempt, reset_failure};
+use super::socket::{
+    Endpoint, Read, Socket, SocketReads, dial, dial_failure, is_connected, limit_attempt, reset_failure,
+};
 use super::tls::TlsStream;
 use super::tunnel::Tunnel;
 
@@ -148,11 +150,20 @@ impl Stream {
             attempts: None,
             reads,
         };
-        if connected {
+        // Within the machine the connection is usually there when the call returns, and without TLS it is open. To wait for the poller would
+        // delay its request behind all other sockets that are ready.
+        if connected || route.is_plain() && endpoint.is_local() && is_connected(&stream.socket) {
+            stream.measure_connecting(route);
             stream.connected(route, clock)?;
             stream.advance(route, clock)?;
         }
         Ok(stream)
+    }
+
+    /// Measures how long the network took to connect the socket.
+    fn measure_connecting(&mut self, route: &Route) {
+        // A tunnel takes more of the network's time than that.
+        self.connect_time = if route.tunnel.is_none() { connect_time(&self.socket) } else { None };
     }
 
     /// How long the network took to open the stream; `None` if that was not measured.
@@ -188,8 +199,7 @@ impl Stream {
                 if cfg!(not(target_os = "linux")) && !is_connected(&self.socket) {
                     return Ok(false);
                 }
-                // A tunnel takes more of the network's time than that.
-                self.connect_time = if route.tunnel.is_none() { connect_time(&self.socket) } else { None };
+                self.measure_connecting(route);
             } else if !self.is_any_connected(route, (poller, token))? {
                 return Ok(false);
             }
@@ -468,6 +478,22 @@ mod tests {
     fn shake_hands(stream: &mut TcpStream, config: &Arc<ServerConfig>) {
         let mut server = ServerConnection::new(config.clone()).unwrap();
         while server.is_handshaking() && server.complete_io(stream).is_ok() {}
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_connection_within_the_machine_is_open_at_once_and_measured() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+        let (route, clock) = (Route::new(&Target::new(url)).unwrap(), Clock::start());
+        let stream = Stream::dial(&route, &clock).unwrap();
+        let took = Instant::ZERO.until(clock.now());
+        assert!(stream.is_open());
+        // The kernel counts whole microseconds, and rounds up.
+        assert!(stream.opening_time().is_some_and(|opening| opening <= took + Nanos::from_micros(1)));
+        // Nothing listens any more.
+        drop(listener);
+        assert!(Stream::dial(&route, &clock).is_ok_and(|stream| !stream.is_open()));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use offered_base::{Instant, Nanos};
+use offered_base::Instant;
 use offered_events::{Event, Outcome, Reason};
 use offered_workload::Reuse;
 use slab::Slab;
@@ -136,7 +136,9 @@ impl Http1 {
             written = written.and_then(|()| connection.write_more());
         }
         written.map_err(reset_failure)?;
-        connection.written(self.event_loop.clock.now(), Nanos::ZERO);
+        let is_new = connection.carried == 1;
+        let opening = connection.stream.opening_time().filter(|_| is_new).unwrap_or_default();
+        connection.written(self.event_loop.clock.now(), opening);
         if is_held {
             self.hold_body(key);
         }
