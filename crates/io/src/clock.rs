@@ -7,6 +7,7 @@ use std::time::Duration;
 use offered_base::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::monotonic::monotonic;
 use crate::wall_clock::{WallClock, unix_now};
 
 /// Interval at which `stop` is polled while waiting for the start.
@@ -71,14 +72,6 @@ impl Clock {
             std::thread::sleep(left);
         }
     }
-}
-
-/// The monotonic clock of the system, in nanoseconds. Reading it takes half as long as `std::time::Instant`, whose seconds and nanoseconds are
-/// separate numbers.
-#[inline]
-pub(crate) fn monotonic() -> i64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as i64 * 1_000_000_000 + time.tv_nsec as i64
 }
 
 /// The processor time used by the current thread.

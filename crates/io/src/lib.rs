@@ -7,6 +7,7 @@ pub mod chunked;
 mod clock;
 mod connect_time;
 mod file_limit;
+mod monotonic;
 mod poller;
 mod priority;
 mod regular_file;

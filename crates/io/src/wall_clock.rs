@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use offered_base::Nanos;
 
-use crate::clock::monotonic;
+use crate::monotonic::monotonic;
 
 /// Number of readings; the least disturbed one is used.
 const READINGS: usize = 16;

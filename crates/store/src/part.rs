@@ -151,7 +151,9 @@ fn write_columns<W: Write + Send>(
     for group in groups {
         columns.iter_mut().for_each(ColumnValues::clear);
         for piece in group {
-            columns.iter_mut().for_each(|column| column.extend(piece, &names));
+            for column in &mut columns {
+                column.extend(piece, &names);
+            }
             pause();
         }
         let blank = blank.filter(|_| rows(group) == ROW_GROUP);

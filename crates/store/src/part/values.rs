@@ -85,28 +85,28 @@ impl<'a> ColumnValues<'a> {
         match (&spec.field, values) {
             (Field::Long(get, _), Values::Long(values)) => values.extend(events.iter().map(|e| get(e) as i64)),
             (Field::Instant(get, _), Values::Long(values)) => {
-                nullable(events, values, levels, |e| get(e).map(|at| at.0 as i64))
+                nullable(events, values, levels, |e| get(e).map(|at| at.0 as i64));
             }
             (Field::Duration(get, _), Values::Long(values)) => {
-                nullable(events, values, levels, |e| get(e).map(|took| took.0 as i64))
+                nullable(events, values, levels, |e| get(e).map(|took| took.0 as i64));
             }
             (Field::Stream(nth), Values::Long(values)) => {
-                nullable(events, values, levels, |e| streams::number(*nth, e).map(|n| n as i64))
+                nullable(events, values, levels, |e| streams::number(*nth, e).map(|n| n as i64));
             }
             (Field::Int(get, _), Values::Int(values)) => values.extend(events.iter().map(|e| get(e) as i32)),
             (Field::Visit, Values::Int(values)) => {
-                nullable(events, values, levels, |e| e.visit.map(|visit| visit.number.into()))
+                nullable(events, values, levels, |e| e.visit.map(|visit| visit.number.into()));
             }
             (Field::Place, Values::Int(values)) => {
-                values.extend(events.iter().map(|e| e.visit.map_or(0, |visit| i32::from(visit.place))))
+                values.extend(events.iter().map(|e| e.visit.map_or(0, |visit| i32::from(visit.place))));
             }
             (Field::Reused, Values::Bool(values)) => values.extend(events.iter().map(|e| e.reused)),
             (Field::VisitEnd, Values::Bool(values)) => {
-                values.extend(events.iter().map(|e| e.visit.is_some_and(|visit| visit.ends)))
+                values.extend(events.iter().map(|e| e.visit.is_some_and(|visit| visit.ends)));
             }
             (Field::Label, Values::Text(values)) => values.extend(events.iter().map(|e| names.label(e.label))),
             (Field::Outcome, Values::Text(values)) => {
-                values.extend(events.iter().map(|e| names.outcomes[e.outcome as usize].clone()))
+                values.extend(events.iter().map(|e| names.outcomes[e.outcome as usize].clone()));
             }
             (_, Values::Text(values)) => nullable(events, values, levels, |e| names.text(&spec.field, e)),
             (_, Values::Long(_) | Values::Int(_) | Values::Bool(_)) => {
