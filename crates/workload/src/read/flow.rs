@@ -185,7 +185,8 @@ impl Reader<'_> {
 
     /// The weight of a branch: a number, or `{ value = "{{premium}}", expected = 3 }` with the number of its value.
     fn weight(&self, value: &Value<'_>) -> Result<(f64, Option<u16>), Mistake> {
-        if let Ok(text) = value.text() {
+        if value.is_text() {
+            let text = value.shown();
             let wrong =
                 format!("a weight is a number, or a value of the session: {{ value = \"{text}\", expected = 1 }}");
             return Err(value.mistake(wrong));
