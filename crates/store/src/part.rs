@@ -145,11 +145,10 @@ fn write_columns<W: Write + Send>(
 ) -> Result<()> {
     let mut file = SerializedFileWriter::new(ChecksumWriter::new(out), schema(columns), Arc::new(properties.build()))?;
     let names = ColumnNames::new(context);
-    let mut columns: Vec<_> = columns.iter().map(|spec| ColumnValues::new(spec, ROW_GROUP)).collect();
     let pauses = groups.iter().map(|group| group.len() + columns.len() * rows(group).div_ceil(PIECE)).sum();
     let pause = &mut || pause(pauses);
     for group in groups {
-        columns.iter_mut().for_each(ColumnValues::clear);
+        let mut columns: Vec<_> = columns.iter().map(|spec| ColumnValues::new(spec, rows(group))).collect();
         for piece in group {
             for column in &mut columns {
                 column.extend(piece, &names);
@@ -160,7 +159,10 @@ fn write_columns<W: Write + Send>(
         let mut rows = file.next_row_group()?;
         for column in &columns {
             match blank {
-                Some(blank) if column.is_blank() => rows.append_column(&blank.bytes, blank.column(column.spec))?,
+                Some(blank) if column.is_blank() => {
+                    rows.append_column(&blank.bytes, blank.column(column.spec))?;
+                    pause();
+                }
                 _ => column.write(&mut rows, pause)?,
             }
         }

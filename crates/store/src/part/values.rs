@@ -57,17 +57,6 @@ impl<'a> ColumnValues<'a> {
         Self { spec, values, levels: Vec::with_capacity(if spec.optional { rows } else { 0 }) }
     }
 
-    /// Removes all rows.
-    pub(super) fn clear(&mut self) {
-        self.levels.clear();
-        match &mut self.values {
-            Values::Long(values) => values.clear(),
-            Values::Int(values) => values.clear(),
-            Values::Bool(values) => values.clear(),
-            Values::Text(values) => values.clear(),
-        }
-    }
-
     /// Whether no row has a value: all are null, or zero where null is impossible.
     pub(super) fn is_blank(&self) -> bool {
         let optional = self.spec.optional;
@@ -115,40 +104,37 @@ impl<'a> ColumnValues<'a> {
         }
     }
 
-    /// Writes the column as the next one of a row group. Calls `pause` after each piece.
+    /// Writes the column as the next one of a row group. Calls `pause` after each [`PIECE`].
     pub(super) fn write(
         &self,
         rows: &mut SerializedRowGroupWriter<impl Write + Send>,
         pause: &mut dyn FnMut(),
     ) -> Result<()> {
         let mut column = rows.next_column()?.expect("as many columns as the schema names");
-        // Without a value a whole row group takes as little work as a piece with values.
-        let piece = if self.is_blank() { usize::MAX } else { PIECE };
         match &self.values {
-            Values::Long(values) => write::<Int64Type>(column.typed(), values, &self.levels, piece, pause)?,
-            Values::Int(values) => write::<Int32Type>(column.typed(), values, &self.levels, piece, pause)?,
-            Values::Bool(values) => write::<BoolType>(column.typed(), values, &self.levels, piece, pause)?,
-            Values::Text(values) => write::<ByteArrayType>(column.typed(), values, &self.levels, piece, pause)?,
+            Values::Long(values) => write::<Int64Type>(column.typed(), values, &self.levels, pause)?,
+            Values::Int(values) => write::<Int32Type>(column.typed(), values, &self.levels, pause)?,
+            Values::Bool(values) => write::<BoolType>(column.typed(), values, &self.levels, pause)?,
+            Values::Text(values) => write::<ByteArrayType>(column.typed(), values, &self.levels, pause)?,
         }
         column.close()
     }
 }
 
-/// Writes these values, `piece` rows at a time; `levels` are empty for a column that is never null.
+/// Writes these values, [`PIECE`] rows at a time; `levels` are empty for a column that is never null.
 fn write<T: DataType>(
     column: &mut ColumnWriterImpl<'_, T>,
     mut values: &[T::T],
     levels: &[i16],
-    piece: usize,
     pause: &mut dyn FnMut(),
 ) -> Result<()> {
     if levels.is_empty() {
-        for values in values.chunks(piece) {
+        for values in values.chunks(PIECE) {
             column.write_batch(values, None, None)?;
             pause();
         }
     }
-    for levels in levels.chunks(piece) {
+    for levels in levels.chunks(PIECE) {
         let count = levels.iter().filter(|&&level| level > 0).count();
         let of_levels = values.split_off(..count).expect("a value for each row that has one");
         column.write_batch(of_levels, Some(levels), None)?;
