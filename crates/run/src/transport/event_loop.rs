@@ -310,11 +310,8 @@ pub(super) fn run_once<H, S: SocketHandler<H>>(served: &mut S, deadline: Instant
 
 /// Handles the sockets that were not reached in the previous iteration.
 fn handle_backlog<H, S: SocketHandler<H>>(served: &mut S, budget: &mut TurnBudget, completions: &mut H) {
-    loop {
+    while !budget.is_spent(&served.parts().0.clock) {
         let (event_loop, connections, _) = served.parts();
-        if event_loop.backlog.is_empty() || budget.is_spent(&event_loop.clock) {
-            return;
-        }
         let Some(Waiting { ready, number, since, empty_until }) = event_loop.backlog.pop() else { return };
         event_loop.reading.socket_ready(since, empty_until);
         if connections.get(ready.token).is_some_and(|connection| connection.number() == number) {
