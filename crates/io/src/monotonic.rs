@@ -2,8 +2,8 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// What the clock shows, in nanoseconds. Reading it takes half as long as `std::time::Instant`, whose seconds and nanoseconds are separate
-/// numbers.
+/// What the clock shows, in nanoseconds. A difference of two readings is one subtraction; `std::time::Instant` keeps seconds and nanoseconds
+/// apart.
 #[inline]
 pub(crate) fn monotonic() -> i64 {
     let time = clock_gettime(ClockId::Monotonic);

@@ -118,8 +118,8 @@ impl Poller {
         self.0.wait(&mut self.1, timeout, ready)
     }
 
-    /// Waits until a socket is ready or `clock` shows `deadline`, without sleeping for the last `spin` before it. `now` is what it shows before,
-    /// and the result what it shows after.
+    /// Waits until a socket is ready or `clock` shows `deadline`, without sleeping for the last `spin` before it. `now` is the time
+    /// on `clock` before the wait. Returns the time after it.
     ///
     /// Returns early, with an empty `ready`, when woken.
     ///

@@ -95,8 +95,8 @@ impl ReadingLateness {
 
     /// The same on a connection that carries several exchanges, where the socket may have been ready because of others.
     ///
-    /// `None` if the wall clock was set in the meantime, as far as that shows: no response arrives before its request
-    /// was `sent`.
+    /// `None` if the time is impossible, because the wall clock was set in the meantime: no response arrives before its
+    /// request was `sent`.
     pub(super) fn of_response(arrival: Nanos, sent: Option<Instant>, read: Instant) -> Option<Nanos> {
         let late = Nanos(unix_now().0.checked_sub(arrival.0)?);
         Some(late).filter(|late| *late <= sent.unwrap_or_default().until(read))

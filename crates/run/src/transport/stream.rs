@@ -150,8 +150,8 @@ impl Stream {
             attempts: None,
             reads,
         };
-        // Within the machine the connection is usually there when the call returns, and without TLS it is open. To wait for the poller would
-        // delay its request behind all other sockets that are ready.
+        // Within the machine the connection is usually there when the call returns, and without TLS it is open. Waiting for the poller
+        // would delay its request until all other ready sockets are handled.
         if connected || route.is_plain() && endpoint.is_local() && is_connected(&stream.socket) {
             stream.measure_connecting(route);
             stream.connected(route, clock)?;

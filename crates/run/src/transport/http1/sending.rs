@@ -35,7 +35,7 @@ pub(super) trait RequestBytes {
         false
     }
 
-    /// From what the bytes are built again.
+    /// What the bytes can be built from again.
     fn source(&self) -> Source;
 }
 
@@ -206,7 +206,7 @@ impl Http1 {
         Ok(())
     }
 
-    /// Registers the new connection of an exchange, and writes the request if the connection is open, else prepares it.
+    /// Registers the new connection of an exchange, and writes the request if the connection is open, otherwise prepares it.
     pub(super) fn begin_on_new(&mut self, key: usize, lane: u8, request: &impl RequestBytes) -> Result<(), Failure> {
         self.urgent = Some(key);
         let connection = &mut self.connections[key];
@@ -242,13 +242,13 @@ impl Http1 {
         Ok(())
     }
 
-    /// When the first stream ends that is read for a limited time.
+    /// The earliest end of a stream that is read for a limited time.
     pub(super) fn next_stream_end(&mut self) -> Instant {
         let connections = &self.connections;
         self.listening.next_due(|key, serial| connections.get(key).is_some_and(|c: &Connection| c.is_pending(serial)))
     }
 
-    /// Ends the streams whose time is over. Without a response head the request has failed.
+    /// Ends the streams whose reading time has passed. A request without a response head fails.
     pub(super) fn end_streams(&mut self, sink: &mut impl CompletionSink) {
         let now = self.event_loop.clock.now();
         loop {
