@@ -224,22 +224,26 @@ impl Http1 {
         (now, late): (Instant, Option<Nanos>),
         sink: &mut impl CompletionSink,
     ) {
-        let exchange = if keep {
-            let connection = &mut self.connections[key];
-            let exchange = connection.exchange.take();
-            if self.setup.reuse == Reuse::Pool {
-                self.idle.push((key, connection.number));
-                self.sweep_idle();
+        // The event is completed in place: each move of an exchange copies nearly 400 bytes.
+        let connection = &mut self.connections[key];
+        if let Some(Exchange { event, response, .. }) = &mut connection.exchange {
+            (event.done, event.done_lateness) = (Some(now), late);
+            event.status = response.status();
+            event.outcome = if event.status < 400 { Outcome::Ok } else { Outcome::HttpError };
+        }
+        if !keep {
+            if let Some(Exchange { event, response, .. }) = self.close(key) {
+                sink.done(event, response);
             }
-            exchange
-        } else {
-            self.close(key)
-        };
-        if let Some(exchange) = exchange {
-            let status = exchange.response.status();
-            let outcome = if status < 400 { Outcome::Ok } else { Outcome::HttpError };
-            let Exchange { event, response, .. } = exchange;
-            sink.done(Event { done: Some(now), done_lateness: late, status, outcome, ..event }, response);
+            return;
+        }
+        let number = connection.number;
+        if let Some(Exchange { event, response, .. }) = connection.exchange.take() {
+            sink.done(event, response);
+        }
+        if self.setup.reuse == Reuse::Pool {
+            self.idle.push((key, number));
+            self.sweep_idle();
         }
     }
 

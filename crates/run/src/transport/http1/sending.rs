@@ -285,7 +285,7 @@ impl Http1 {
     #[inline]
     pub(super) fn begin_exchange(
         &mut self,
-        event: Event,
+        mut event: Event,
         response: ResponseReader,
         lane: u8,
         request: &impl RequestBytes,
@@ -295,19 +295,20 @@ impl Http1 {
         let reusable = self.reusable_for(&source, &event, lane, sink);
         if reusable.is_none() && self.connections.len() >= self.limit {
             let reason = Reason::Connections(self.limit as u64);
-            sink.done(Event { error: Some(reason), ..event }, response);
+            event.error = Some(reason);
+            sink.done(event, response);
             return self.event_loop.clock.now();
         }
         self.serial += 1;
         let sent = self.event_loop.clock.now();
-        let event = Event { sent: Some(sent), ..event };
-        let mut exchange = Exchange { event, response, serial: self.serial, source, begun: sent, closed: None };
+        event.sent = Some(sent);
+        let exchange = Exchange { event, response, serial: self.serial, source, begun: sent, closed: None };
         if let Some(key) = reusable {
             let connection = &mut self.connections[key];
-            exchange.event.connection = connection.number;
-            exchange.event.reused = connection.carried > 0;
+            let Exchange { event, .. } = connection.exchange.insert(exchange);
+            event.connection = connection.number;
+            event.reused = connection.carried > 0;
             connection.carried += 1;
-            connection.exchange = Some(exchange);
             match self.send_request(key, request) {
                 Ok(()) => self.start_response_timeout(key, self.serial),
                 Err(failure) => {
