@@ -241,11 +241,10 @@ impl Generator {
         let stop = &self.stop;
         let mut thread = ThreadResources::for_single_requests(stop)?;
         thread.limits = self.workload.time_limits();
-        let events = with_protocol_setup!(target.protocol.clone(), setup => {
-            let mut client = setup.connect(thread)?;
-            client.start_at(Clock::start());
-            walk(self.scripted(client, script, 0), &self.workload, sessions, stop)
-        });
+        let mut client: Box<dyn ProtocolClient> =
+            with_protocol_setup!(target.protocol.clone(), setup => Box::new(setup.connect(thread)?));
+        client.start_at(Clock::start());
+        let events = walk(self.scripted(client, script, 0), &self.workload, sessions, stop);
         let tls_mismatch = events.first().filter(|event| looks_like_tls(event)).and_then(|_| target.tls_mismatch());
         tls_mismatch.map_or(Ok(events), Err)
     }
@@ -454,7 +453,7 @@ impl Generator {
         let worker = self.worker(thread) as u16;
         Some(match &self.script {
             None => self.drive_agenda(thread, agenda, P::unscripted(client, requests, worker), sink),
-            Some(script) => self.drive_agenda(thread, agenda, self.scripted(client, script, worker), sink),
+            Some(script) => self.drive_agenda(thread, agenda, self.scripted(Box::new(client), script, worker), sink),
         })
     }
 
@@ -473,7 +472,12 @@ impl Generator {
     }
 
     /// The scripted sessions of `worker` over `client`.
-    fn scripted<C: ProtocolClient>(&self, client: C, script: &Arc<Script>, worker: u16) -> Scripted<C> {
+    fn scripted(
+        &self,
+        client: Box<dyn ProtocolClient>,
+        script: &Arc<Script>,
+        worker: u16,
+    ) -> Scripted<dyn ProtocolClient> {
         Scripted::new(client, script.clone(), self.halt.clone(), worker, self.observer.clone())
     }
 

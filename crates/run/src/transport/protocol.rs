@@ -25,7 +25,7 @@ const TLS_MISMATCH_TIMEOUT: Nanos = Nanos::from_secs(1);
 /// A prepared protocol. Each thread gets a client from it.
 pub(crate) trait ProtocolSetup {
     /// The client of one thread.
-    type Client: ProtocolClient;
+    type Client: ProtocolClient + 'static;
     /// The transport of a workload without a script.
     type Unscripted: Transport;
 

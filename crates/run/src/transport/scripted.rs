@@ -38,9 +38,9 @@ const LAST_RESULTS_TIMEOUT: Nanos = Nanos::from_secs(1);
 /// After this time for completions, the rest waits until the requests that are due are sent.
 const COMPLETIONS_TIMEOUT: Nanos = Nanos::from_millis(10);
 
-/// The sessions of one thread, over a protocol client.
-pub(crate) struct Scripted<C> {
-    client: C,
+/// The sessions of one thread, over a protocol client. In a run that is any client (`dyn`), so that the code is compiled once.
+pub(crate) struct Scripted<C: ?Sized> {
+    client: Box<C>,
     script: Arc<Script>,
     /// Stops the run for a reason.
     halt: Arc<Halt>,
@@ -115,10 +115,10 @@ impl Page {
     }
 }
 
-impl<C: ProtocolClient> Scripted<C> {
+impl<C: ProtocolClient + ?Sized> Scripted<C> {
     /// The sessions of `worker` over `client`, observed by `observer`.
     pub(crate) fn new(
-        client: C,
+        client: Box<C>,
         script: Arc<Script>,
         halt: Arc<Halt>,
         worker: u16,
@@ -168,7 +168,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let service = event.done.map_or(Nanos::ZERO, |done| page.sent.until(done));
         let exchange =
             ObservedExchange { context, redirects, is_token, followed, outgoing, event, service, response, state };
-        exchange.observe(observer, &self.script, &self.client);
+        exchange.observe(observer, &self.script, &*self.client);
     }
 
     /// The number of the visit that a request belongs to, from 0. Always 0 if visits are not counted.
@@ -228,7 +228,7 @@ impl<C: ProtocolClient> Scripted<C> {
         let Some(response) = response else { return self.on_judged(session, exchange_event, None, events) };
         let state = state_of(&mut self.session_states, session);
         self.script.store_cookies(&page.outgoing, &response, state, now);
-        let (script, status, client) = (&self.script, page.request.status, &self.client);
+        let (script, status, client) = (&self.script, page.request.status, &*self.client);
         let time_left = || client.now().until(now + QUICK_EVALUATION);
         let received = page.received(&response);
         if !page.is_answer && script.rejects_token(page.label, page.context, &page.outgoing, status, &response, state) {
@@ -418,7 +418,7 @@ impl<C: ProtocolClient> Scripted<C> {
     }
 }
 
-impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
+impl<C: ProtocolClient + ?Sized> Client<Vec<Event>> for Scripted<C> {
     fn now(&self) -> Instant {
         self.client.now()
     }
@@ -479,7 +479,7 @@ impl<C: ProtocolClient> Client<Vec<Event>> for Scripted<C> {
     }
 }
 
-impl<C: ProtocolClient> Transport for Scripted<C> {
+impl<C: ProtocolClient + ?Sized> Transport for Scripted<C> {
     const HAS_OBJECTS: bool = true;
 
     fn send(&mut self, launch: Launch, label: u16, sequence: u64, events: &mut Vec<Event>) -> Instant {
@@ -507,7 +507,7 @@ impl<C: ProtocolClient> Transport for Scripted<C> {
                         response: None,
                         state,
                     };
-                    observed.observe(observer, &self.script, &self.client);
+                    observed.observe(observer, &self.script, &*self.client);
                 }
                 events.push(event);
                 return now;

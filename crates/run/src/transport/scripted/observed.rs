@@ -27,7 +27,12 @@ pub(super) struct ObservedExchange<'a> {
 
 impl ObservedExchange<'_> {
     /// Forwards the exchange to `observer`, if it is wanted.
-    pub(super) fn observe(&self, observer: &ExchangeObserver, script: &Script, client: &impl ProtocolClient) {
+    pub(super) fn observe(
+        &self,
+        observer: &ExchangeObserver,
+        script: &Script,
+        client: &(impl ProtocolClient + ?Sized),
+    ) {
         if !observer.accepts(self.event) {
             return;
         }

@@ -90,7 +90,7 @@ impl SignIn {
     }
 }
 
-impl<C: ProtocolClient> Scripted<C> {
+impl<C: ProtocolClient + ?Sized> Scripted<C> {
     /// The first exchange of a request, and the token that it is for.
     pub(super) fn first_exchange(
         &self,

@@ -143,7 +143,7 @@ fn sessions(requests: &str) -> Scripted<Fake> {
     );
     let workload = Workload::parse(&text, "w", &|_| Ok("n\n1\n".into())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
-    Scripted::new(Fake::new(answers), script, Arc::default(), 3, None)
+    Scripted::new(Box::new(Fake::new(answers)), script, Arc::default(), 3, None)
 }
 
 /// Runs one request and returns all its events.
@@ -348,7 +348,7 @@ fn cookies(visitor: &str) -> Vec<Option<String>> {
         in_flight: InFlight::new(&workload, |limit| limit),
         worker: 0,
         numbering: (0, 1),
-        transport: Scripted::new(Fake::new(answers), script, Arc::default(), 0, None),
+        transport: Scripted::new(Box::new(Fake::new(answers)), script, Arc::default(), 0, None),
         stop: &stop,
         abort: &stop,
         live: &LiveCounters::default(),

@@ -18,7 +18,7 @@ fn sessions_of_target(keys: &str, more: &str) -> Scripted<Fake> {
     let users = "name,password\nann,p1\nbob,p2\n";
     let workload = Workload::parse(&text, "w", &|_| Ok(users.into())).unwrap_or_else(|mistake| panic!("{mistake}"));
     let script = Arc::new(Script::new(&workload, workload.target().unwrap()).unwrap());
-    Scripted::new(Fake::new(answers), script, Arc::default(), 3, None)
+    Scripted::new(Box::new(Fake::new(answers)), script, Arc::default(), 3, None)
 }
 
 fn body(outgoing: &OutgoingRequest) -> String {
@@ -214,7 +214,7 @@ fn a_request_that_a_value_leads_to_another_target_needs_no_token() {
         script.token_for_preview(0, RequestContext { session: 1, step: 0, visit: 0, sequence: 0, label: 0 }),
         Ok(None)
     );
-    let mut sessions = Scripted::new(Fake::new(answers), script, Arc::default(), 3, None);
+    let mut sessions = Scripted::new(Box::new(Fake::new(answers)), script, Arc::default(), 3, None);
     for label in [0, 1] {
         let event = launch(&mut sessions, label, 1).remove(0);
         assert_eq!((event.outcome, event.token_requests), (Outcome::Ok, label), "{event:?}");
