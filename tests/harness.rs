@@ -22,7 +22,10 @@ use offered_io::Clock;
 const NEEDS: [(&str, &str); 31] = [
     ("applications", "set OFFERED_APPS to a folder; pip installs the applications of examples/apps there"),
     ("chromium", "apt-get install chromium"),
-    ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
+    (
+        "e-commerce",
+        "it takes a minute: name it in OFFERED_REQUIRE, be root on Linux with two processors, and apt-get install postgresql python3 util-linux",
+    ),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
     ("hey", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),
@@ -49,12 +52,18 @@ const NEEDS: [(&str, &str); 31] = [
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("slurm", "apt-get install slurm-wlm munge, and be root"),
     ("ssh", "apt-get install openssh-server, and be root"),
-    ("static-web", "be root on Linux, and apt-get install nginx-light iproute2 gcc procps"),
+    (
+        "static-web",
+        "it takes a minute: name it in OFFERED_REQUIRE, be root on Linux, and apt-get install nginx-light iproute2 gcc procps",
+    ),
     ("strace", "apt-get install strace, on Linux, and a system that lets it trace"),
     ("tmux", "apt-get install tmux"),
     ("vegeta", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),
     ("websockets", "pip install websockets"),
 ];
+
+/// Requirements of studies that take a minute: their tests run only if `OFFERED_REQUIRE` names them.
+const ON_REQUEST: [&str; 2] = ["e-commerce", "static-web"];
 
 /// A thread woken later than this indicates a pause of the machine.
 const AWAY: Nanos = Nanos::from_millis(30);
@@ -75,10 +84,12 @@ pub(crate) struct Missing(&'static str);
 /// Result of a test with requirements. Failed assertions panic, as in other tests.
 pub(crate) type Tested = Result<(), Missing>;
 
-/// Returns an error that ends the test if the requirement `name`, one of [`NEEDS`], is not available.
+/// Returns an error that ends the test if the requirement `name`, one of [`NEEDS`], is not available, or is not requested although it is one of
+/// [`ON_REQUEST`].
 pub(crate) fn needs(name: &'static str, is_there: bool) -> Tested {
     assert!(NEEDS.iter().any(|(known, _)| *known == name), "{name} is not in the list of needs");
-    if is_there { Ok(()) } else { Err(Missing(name)) }
+    let is_wanted = !ON_REQUEST.contains(&name) || required().iter().any(|required| required == name);
+    if is_wanted && is_there { Ok(()) } else { Err(Missing(name)) }
 }
 
 /// A test: a function without requirements, or one that may report a missing requirement.
