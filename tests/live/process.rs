@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use offered_base::{Instant, Nanos};
@@ -30,24 +31,47 @@ pub(crate) struct Ended {
 /// A running process, killed when dropped.
 pub(crate) struct Process {
     child: Child,
-    stdout: Option<JoinHandle<String>>,
-    stderr: Option<JoinHandle<String>>,
+    stdout: Output,
+    stderr: Output,
 }
 
-fn drain(mut from: impl Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut text = String::new();
-        let _ = from.read_to_string(&mut text);
-        text
-    })
+/// What a process writes, collected by a thread.
+struct Output {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Output {
+    fn of(from: Option<impl Read + Send + 'static>) -> Self {
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let shared = bytes.clone();
+        let mut from = from.expect("a pipe");
+        let reader = std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(read @ 1..) = from.read(&mut buffer) {
+                shared.lock().expect("bytes").extend_from_slice(&buffer[..read]);
+            }
+        });
+        Self { bytes, reader: Some(reader) }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().expect("bytes")).into_owned()
+    }
+
+    fn whole(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("text");
+        }
+        self.so_far()
+    }
 }
 
 impl Process {
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a program");
-        let stdout = child.stdout.take().map(drain);
-        let stderr = child.stderr.take().map(drain);
+        let (stdout, stderr) = (Output::of(child.stdout.take()), Output::of(child.stderr.take()));
         Self { child, stdout, stderr }
     }
 
@@ -63,14 +87,19 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).expect("a child of ours");
     }
 
+    /// Waits until the process has written `text` to the standard error.
+    pub(crate) fn until_stderr_contains(&self, text: &str) {
+        let is_there = soon(|| self.stderr.so_far().contains(text).then_some(())).is_some();
+        assert!(is_there, "`{text}` never came: {}", self.stderr.so_far());
+    }
+
     /// Waits for the process to end.
     pub(crate) fn end(mut self) -> Ended {
         let ended = soon(|| self.child.try_wait().expect("a child of ours"));
-        let text = |reader: Option<JoinHandle<String>>| reader.map(|r| r.join().expect("text")).unwrap_or_default();
         if ended.is_none() {
             self.child.kill().expect("a child of ours");
         }
-        let (stdout, stderr) = (text(self.stdout.take()), text(self.stderr.take()));
+        let (stdout, stderr) = (self.stdout.whole(), self.stderr.whole());
         let status = ended.unwrap_or_else(|| panic!("still running after {LONGEST}: {stdout}{stderr}"));
         Ended { code: status.code(), stdout, stderr }
     }
@@ -129,8 +158,8 @@ impl Serve {
         out.read_line(&mut line).expect("a line");
         let url =
             line.trim().strip_prefix("listening on ").unwrap_or_else(|| panic!("not listening: {line}")).to_owned();
-        let stderr = child.stderr.take().map(drain);
-        Self { process: Process { child, stdout: Some(drain(out)), stderr }, url }
+        let (stdout, stderr) = (Output::of(Some(out)), Output::of(child.stderr.take()));
+        Self { process: Process { child, stdout, stderr }, url }
     }
 
     /// Stops it, and waits until the record is complete.
