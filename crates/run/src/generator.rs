@@ -241,8 +241,7 @@ impl Generator {
         let stop = &self.stop;
         let mut thread = ThreadResources::for_single_requests(stop)?;
         thread.limits = self.workload.time_limits();
-        let mut client: Box<dyn ProtocolClient> =
-            with_protocol_setup!(target.protocol.clone(), setup => Box::new(setup.connect(thread)?));
+        let mut client = target.protocol.clone().connect(thread)?;
         client.start_at(Clock::start());
         let events = walk(self.scripted(client, script, 0), &self.workload, sessions, stop);
         let tls_mismatch = events.first().filter(|event| looks_like_tls(event)).and_then(|_| target.tls_mismatch());

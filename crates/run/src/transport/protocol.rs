@@ -101,6 +101,16 @@ macro_rules! with_protocol_setup {
 }
 pub(crate) use with_protocol_setup;
 
+impl AnyProtocol {
+    /// The client of one thread; see [`ProtocolSetup::connect`].
+    ///
+    /// # Errors
+    /// A connection could not be opened.
+    pub(crate) fn connect(self, thread: ThreadResources<'_>) -> Result<Box<dyn ProtocolClient>, Error> {
+        with_protocol_setup!(self, setup => Ok(Box::new(setup.connect(thread)?)))
+    }
+}
+
 /// The protocol of a workload, and the routes to its targets.
 #[derive(Clone)]
 pub(crate) struct PreparedTarget {

@@ -38,7 +38,7 @@ const LAST_RESULTS_TIMEOUT: Nanos = Nanos::from_secs(1);
 /// After this time for completions, the rest waits until the requests that are due are sent.
 const COMPLETIONS_TIMEOUT: Nanos = Nanos::from_millis(10);
 
-/// The sessions of one thread, over a protocol client. In a run that is any client (`dyn`), so that the code is compiled once.
+/// The sessions of one thread, over a protocol client. Runs use `dyn ProtocolClient`, so that the code is compiled once.
 pub(crate) struct Scripted<C: ?Sized> {
     client: Box<C>,
     script: Arc<Script>,

@@ -43,10 +43,7 @@ impl ProtocolSetup for Setup {
                 limits: limits.clone(),
                 stop,
             };
-            clients.push(with_protocol_setup!(protocol.clone(), setup => {
-                let client: Box<dyn ProtocolClient> = Box::new(setup.connect(resources)?);
-                client
-            }));
+            clients.push(protocol.clone().connect(resources)?);
         }
         Ok(Several { clients, poller, clock: Clock::start(), spin, idle: Nanos::ZERO, ready: Vec::new() })
     }
