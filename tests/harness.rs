@@ -22,10 +22,7 @@ use offered_io::Clock;
 const NEEDS: [(&str, &str); 31] = [
     ("applications", "set OFFERED_APPS to a folder; pip installs the applications of examples/apps there"),
     ("chromium", "apt-get install chromium"),
-    (
-        "e-commerce",
-        "it takes a minute: name it in OFFERED_REQUIRE, be root on Linux with two processors, and apt-get install postgresql python3 util-linux",
-    ),
+    ("e-commerce", "be root on Linux with two processors, and apt-get install postgresql python3 util-linux"),
     ("grpc", "pip install grpcio grpcio-reflection"),
     ("hdrhistogram", "pip install hdrhistogram"),
     ("hey", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),
@@ -52,10 +49,7 @@ const NEEDS: [(&str, &str); 31] = [
     ("shared", "files of other people beside the checkout, in ../shared"),
     ("slurm", "apt-get install slurm-wlm munge, and be root"),
     ("ssh", "apt-get install openssh-server, and be root"),
-    (
-        "static-web",
-        "it takes a minute: name it in OFFERED_REQUIRE, be root on Linux, and apt-get install nginx-light iproute2 gcc procps",
-    ),
+    ("static-web", "be root on Linux, and apt-get install nginx-light iproute2 gcc procps"),
     ("strace", "apt-get install strace, on Linux, and a system that lets it trace"),
     ("tmux", "apt-get install tmux"),
     ("vegeta", "build it with sh tests/foreign/tools/fetch DIR, and put DIR on the path"),
@@ -84,11 +78,11 @@ pub(crate) struct Missing(&'static str);
 /// Result of a test with requirements. Failed assertions panic, as in other tests.
 pub(crate) type Tested = Result<(), Missing>;
 
-/// Returns an error that ends the test if the requirement `name`, one of [`NEEDS`], is not available, or is not requested although it is one of
-/// [`ON_REQUEST`].
+/// Returns an error that ends the test if the requirement `name`, one of [`NEEDS`], is not available. One of [`ON_REQUEST`] is available only if
+/// it is required.
 pub(crate) fn needs(name: &'static str, is_there: bool) -> Tested {
     assert!(NEEDS.iter().any(|(known, _)| *known == name), "{name} is not in the list of needs");
-    let is_wanted = !ON_REQUEST.contains(&name) || required().iter().any(|required| required == name);
+    let is_wanted = !ON_REQUEST.contains(&name) || is_required(name);
     if is_wanted && is_there { Ok(()) } else { Err(Missing(name)) }
 }
 
@@ -119,6 +113,11 @@ fn required() -> Vec<String> {
         assert!(known.contains(&name.as_str()), "OFFERED_REQUIRE: {name} is not one of {}", known.join(", "));
     }
     names
+}
+
+/// Whether `OFFERED_REQUIRE` names this requirement.
+fn is_required(name: &str) -> bool {
+    required().iter().any(|required| required == name)
 }
 
 /// Counts pauses of the machine until the process ends.
@@ -157,10 +156,12 @@ pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
         DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((clock.now(), name.clone()));
         let Err(Missing(lacking)) = made else { return Ok(Completion::Completed) };
         let how = NEEDS.iter().find(|(known, _)| *known == lacking).map_or("", |(_, how)| how);
-        if required().iter().any(|required| required == lacking) {
+        if is_required(lacking) {
             return Err(Failed::from(format!("{lacking} is required and not here: {how}")));
         }
-        Ok(Completion::ignored_with(format!("needs {lacking}: {how}")))
+        let request =
+            if ON_REQUEST.contains(&lacking) { "name it in OFFERED_REQUIRE (it takes a minute), " } else { "" };
+        Ok(Completion::ignored_with(format!("needs {lacking}: {request}{how}")))
     })
 }
 
