@@ -1,5 +1,5 @@
-//! Runs the tests of `tests/live` and `tests/foreign`. Some need programs that are not part of this
-//! repository.
+//! Runs the tests of `tests/live`, `tests/foreign` and `crates/run/tests/peers`. Some need programs that are not part of
+//! this repository.
 //!
 //! The harness of the standard library can only pass or fail, so a test that lacks a program would be reported as
 //! passed. This harness reports it as *ignored*, with the missing requirement and how to install it. Requirements named
@@ -166,13 +166,13 @@ pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
 }
 
 /// Runs the tests of all modules according to the command line, prints the slowest, and exits the process. These tests
-/// wait most of the time, so two run for each processor.
+/// wait two thirds of the time or more, so four run for each processor.
 pub(crate) fn run(modules: impl IntoIterator<Item = Vec<Trial>>) -> ! {
     required();
     std::thread::spawn(watch);
     let mut args = Arguments::from_args();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    args.test_threads = args.test_threads.or(Some(2 * processors));
+    args.test_threads = args.test_threads.or(Some(4 * processors));
     let conclusion = libtest_mimic::run(&args, modules.into_iter().flatten().collect());
     let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
     durations.sort_by(|one, other| other.cmp(one));

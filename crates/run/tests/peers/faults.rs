@@ -5,13 +5,13 @@
 //! succeed. A case passes if its event has the outcome, the status, the reason and the bytes of its row. The table also
 //! fails if the run does not end, or needs more memory than a few bodies may use.
 
-mod grpc;
-mod http1;
-mod http2;
-mod scripts;
-mod tls;
-mod waiting;
-mod websocket;
+pub(crate) mod grpc;
+pub(crate) mod http1;
+pub(crate) mod http2;
+pub(crate) mod scripts;
+pub(crate) mod tls;
+pub(crate) mod waiting;
+pub(crate) mod websocket;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -7,6 +7,8 @@ use offered_events::Outcome;
 
 use crate::{listen, run};
 
+tests![a_response_and_the_end_of_its_connection_may_arrive_together, no_value_injects_a_header_or_request];
+
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// Responds to the requests on `stream`, as long as there are any.
@@ -21,7 +23,6 @@ pub(crate) fn answers(mut stream: TcpStream, bytes: &[u8]) {
 }
 
 /// The end of a connection may be reported together with the response; that once ended the sending thread.
-#[test]
 fn a_response_and_the_end_of_its_connection_may_arrive_together() {
     let address = listen(|_, mut stream| {
         let _ = stream.read(&mut [0; 4096]);
@@ -31,7 +32,6 @@ fn a_response_and_the_end_of_its_connection_may_arrive_together() {
     assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
 }
 
-#[test]
 fn no_value_injects_a_header_or_request() {
     let address = listen(|_, stream| well(stream));
     let target = format!("url = \"http://{address}\"");

@@ -9,6 +9,13 @@ use offered_events::{Event, Outcome};
 
 use crate::{HANG, assert_first_events, listen, run};
 
+tests![
+    unprocessed_requests_are_sent_again_with_their_scheduled_time,
+    a_connection_that_goes_away_does_not_count_against_the_limit,
+    resending_is_limited_and_counted,
+    only_bytes_allowed_by_flow_control_count_as_sent
+];
+
 /// Types of frames (RFC 9113, section 6).
 pub(crate) const DATA: u8 = 0;
 pub(crate) const HEADERS: u8 = 1;
@@ -137,7 +144,6 @@ fn refuse_first(mut peer: Peer) -> io::Result<()> {
     peer.well()
 }
 
-#[test]
 fn unprocessed_requests_are_sent_again_with_their_scheduled_time() {
     for (mode, act) in [("GOAWAY", go_away as Act), ("REFUSED_STREAM", refuse_first)] {
         let again = get_events(server(..1, act), "response_timeout = \"20s\"");
@@ -153,7 +159,6 @@ fn unprocessed_requests_are_sent_again_with_their_scheduled_time() {
 }
 
 /// The first connection finishes its second stream only after the next one has a request.
-#[test]
 fn a_connection_that_goes_away_does_not_count_against_the_limit() {
     let (begun, has_begun) = mpsc::channel();
     let has_begun = Arc::new(Mutex::new(has_begun));
@@ -177,7 +182,6 @@ fn a_connection_that_goes_away_does_not_count_against_the_limit() {
     assert_first_events(&get_events(address, "connections = 1"), 0, Outcome::Ok, "GOAWAY");
 }
 
-#[test]
 fn resending_is_limited_and_counted() {
     /// The HEADERS frames that the server has received.
     static RECEIVED: AtomicUsize = AtomicUsize::new(0);
@@ -196,7 +200,6 @@ fn resending_is_limited_and_counted() {
     assert!(events.iter().all(|event| event.why().contains("REFUSED_STREAM")), "{:?}", events[0]);
 }
 
-#[test]
 fn only_bytes_allowed_by_flow_control_count_as_sent() {
     /// `SETTINGS_INITIAL_WINDOW_SIZE`.
     const INITIAL_WINDOW: u16 = 4;

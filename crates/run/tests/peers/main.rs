@@ -3,6 +3,11 @@
 //! Each test is a table: what the peer does, the resulting event of that exchange, and that all others succeed. A run
 //! that does not end fails its test.
 
+#[macro_use]
+#[expect(dead_code, reason = "none of these tests has requirements")]
+#[path = "../../../../tests/harness.rs"]
+mod harness;
+
 mod faults;
 mod grpc;
 mod http1;
@@ -28,6 +33,31 @@ use offered_base::Share;
 use offered_events::{Event, Outcome};
 use offered_run::{Generator, Load};
 use offered_workload::Workload;
+
+fn main() {
+    harness::run([
+        faults::grpc::tests(),
+        faults::http1::tests(),
+        faults::http2::tests(),
+        faults::scripts::tests(),
+        faults::tls::tests(),
+        faults::waiting::tests(),
+        faults::websocket::tests(),
+        http1::tests(),
+        http2::tests(),
+        observed::tests(),
+        postgres::tests(),
+        preflight::tests(),
+        reading::tests(),
+        retries::tests(),
+        reuse::tests(),
+        several::tests(),
+        streams::tests(),
+        tls::tests(),
+        tokens::tests(),
+        websocket::tests(),
+    ]);
+}
 
 /// Longer than any of these runs on any machine.
 const HANG: Duration = Duration::from_secs(60);

@@ -13,6 +13,8 @@ use crate::grpc::{TEA, descriptors, serve as serve_call};
 use crate::listen;
 use crate::websocket::{echo, server as chat};
 
+tests![http1_exchanges_are_observed_without_secrets, grpc_and_websocket_exchanges_are_observed];
+
 /// The exchanges of one session of this workload.
 fn exchanges_of(text: &str) -> Vec<Exchange> {
     let text = format!("duration = \"1s\"\narrivals.closed.users = 1\n{text}");
@@ -49,7 +51,6 @@ fn mirror(stream: TcpStream) -> std::io::Result<()> {
     }
 }
 
-#[test]
 fn http1_exchanges_are_observed_without_secrets() {
     let address = listen(|_, stream| drop(mirror(stream)));
     let exchanges = exchanges_of(&format!(
@@ -85,7 +86,6 @@ fn http1_exchanges_are_observed_without_secrets() {
     assert_eq!((failed.expected.as_str(), failed.found.as_deref()), ("the status is 404", Some("200")));
 }
 
-#[test]
 fn grpc_and_websocket_exchanges_are_observed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");

@@ -12,6 +12,15 @@ use offered_workload::Workload;
 
 use crate::{HANG, assert_first_events, listen, run, run_until};
 
+tests![
+    a_fault_affects_one_request_only,
+    asynchronous_messages_and_pieces_do_not_change_the_response,
+    large_rows_are_not_stored_and_delay_no_other_request,
+    a_run_that_is_flooded_can_be_stopped,
+    a_connection_is_reused_only_after_its_cancellation,
+    a_refused_login_is_an_error_before_the_run
+];
+
 /// A message with this tag.
 fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
@@ -119,7 +128,6 @@ fn events_of(act: Act) -> Vec<Event> {
     run(&target(server(act), 2, "20s"), REQUEST)
 }
 
-#[test]
 fn a_fault_affects_one_request_only() {
     let preflight_error: Act = |stream| {
         let said = [message(b'2', b""), error(b'E', "40001", "could not serialize"), ready(b'I')].concat();
@@ -166,7 +174,6 @@ fn a_fault_affects_one_request_only() {
     }
 }
 
-#[test]
 fn asynchronous_messages_and_pieces_do_not_change_the_response() {
     let chatty: Act = |stream| {
         let notification = message(b'A', b"\0\0\0\x01news\0x\0");
@@ -184,7 +191,6 @@ fn asynchronous_messages_and_pieces_do_not_change_the_response() {
     }
 }
 
-#[test]
 fn large_rows_are_not_stored_and_delay_no_other_request() {
     let large: Act = |stream| {
         let head = [&b"D"[..], &(40_u32 << 20).to_be_bytes()].concat();
@@ -206,7 +212,6 @@ fn large_rows_are_not_stored_and_delay_no_other_request() {
     assert_first_events(&run(&target(server(flood), 8, "3s"), REQUEST), 1, Outcome::Timeout, "rows without end");
 }
 
-#[test]
 fn a_run_that_is_flooded_can_be_stopped() {
     let (tell, events_of) = mpsc::channel();
     let tell = Mutex::new(tell);
@@ -228,7 +233,6 @@ fn a_run_that_is_flooded_can_be_stopped() {
     assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Cut), "{events:?}");
 }
 
-#[test]
 fn a_connection_is_reused_only_after_its_cancellation() {
     let cancelled: Arc<Mutex<Vec<Vec<u8>>>> = Arc::default();
     let seen = cancelled.clone();
@@ -281,7 +285,6 @@ fn preflight_error(address: SocketAddr, user: &str) -> Error {
     Generator::new(workload, Share::ALL, Load::Target).unwrap().preflight().unwrap_err()
 }
 
-#[test]
 fn a_refused_login_is_an_error_before_the_run() {
     let says = |said: Vec<u8>| {
         listen(move |_, mut stream| {

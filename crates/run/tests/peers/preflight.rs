@@ -17,6 +17,12 @@ use crate::http2::{DATA, HEADERS, Peer};
 use crate::listen;
 use crate::tls::{config, own};
 
+tests![
+    the_preflight_check_requires_http2,
+    the_preflight_check_verifies_both_certificates,
+    plain_text_to_a_tls_server_ends_the_run_at_its_first_response
+];
+
 fn generator(target: &str) -> Generator {
     let text = format!(
         "duration = \"300ms\"\narrivals.open = {{ rate = \"100/s\", process = \"constant\" }}\n\
@@ -45,7 +51,6 @@ fn says(stream: &mut TcpStream, words: &[u8]) {
 
 const NO_HTTP: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-#[test]
 fn the_preflight_check_requires_http2() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
@@ -90,7 +95,6 @@ fn the_preflight_check_requires_http2() {
     );
 }
 
-#[test]
 fn the_preflight_check_verifies_both_certificates() {
     let server = listen(|_, stream| secure(stream, config()));
     let error = generator(&format!("url = \"https://{server}\"")).preflight().unwrap_err();
@@ -133,7 +137,6 @@ fn secured(plain: &'static [u8]) -> SocketAddr {
     })
 }
 
-#[test]
 fn plain_text_to_a_tls_server_ends_the_run_at_its_first_response() {
     const ALERT: &[u8] = &[21, 3, 3, 0, 2, 2, 40];
     for plain in [&b""[..], ALERT, NO_HTTP] {

@@ -10,6 +10,8 @@ use offered_events::{Event, Outcome};
 use crate::http2::Peer;
 use crate::{http1, listen, postgres, run, tls};
 
+tests![responses_over_every_protocol_are_measured, the_last_byte_is_measured_by_itself];
+
 /// The events of a run against `address` over TCP, most of which must be measured, on systems that measure.
 fn measured_events(case: &str, target: &str, request: &str) -> Vec<Event> {
     let events = run(target, request);
@@ -27,7 +29,6 @@ fn measured_events(case: &str, target: &str, request: &str) -> Vec<Event> {
     events
 }
 
-#[test]
 fn responses_over_every_protocol_are_measured() {
     let plain = listen(|_, stream| http1::well(stream));
     measured_events("HTTP/1.1", &format!("url = \"http://{plain}\""), "get = \"/\"");
@@ -56,7 +57,6 @@ fn in_two_pieces() -> SocketAddr {
     })
 }
 
-#[test]
 fn the_last_byte_is_measured_by_itself() {
     let target = format!("url = \"http://{}\"", in_two_pieces());
     let events = measured_events("two pieces", &target, "get = \"/\"");

@@ -11,6 +11,14 @@ use offered_events::{Event, Outcome, Reason};
 use crate::faults::read_to_end;
 use crate::{listen, run};
 
+tests![
+    a_request_is_sent_again_until_it_succeeds,
+    a_budget_bounds_retries_and_the_last_failure_is_the_outcome,
+    users_give_up_and_their_sessions_end,
+    a_long_timeout_of_one_request_outlives_that_of_the_target,
+    an_open_circuit_breaker_sends_nothing
+];
+
 /// Sessions that meet a well-behaved peer: if the first responses of a run fail, it tests for TLS over a separate connection.
 const WELL: u64 = 10;
 
@@ -51,7 +59,6 @@ fn requests(peer: SocketAddr, target: &str, keys: &str) -> (Vec<Event>, Vec<Even
     events.into_iter().partition(Event::is_request)
 }
 
-#[test]
 fn a_request_is_sent_again_until_it_succeeds() {
     // With a script and without.
     for check in ["", "check = [{ status = 200 }]\n"] {
@@ -81,7 +88,6 @@ fn a_request_is_sent_again_until_it_succeeds() {
     }
 }
 
-#[test]
 fn a_budget_bounds_retries_and_the_last_failure_is_the_outcome() {
     let peer = peer(|_, _| Some(503));
     let target = "retry = { times = 9, wait = \"1ms\", budget = { share = 0.1, burst = 5 } }";
@@ -93,7 +99,6 @@ fn a_budget_bounds_retries_and_the_last_failure_is_the_outcome() {
     assert_eq!(attempts.iter().filter(|attempt| attempt.attempt > 1).count() as u64, retries);
 }
 
-#[test]
 fn users_give_up_and_their_sessions_end() {
     let peer = peer(|session, _| if session < WELL { Some(200) } else { None });
     let (requests, attempts) = requests(
@@ -112,7 +117,6 @@ fn users_give_up_and_their_sessions_end() {
     assert!(attempts.iter().any(|attempt| attempt.attempt == 2));
 }
 
-#[test]
 fn a_long_timeout_of_one_request_outlives_that_of_the_target() {
     let peer = peer(|session, _| if session < WELL { Some(200) } else { None });
     let (requests, _) = requests(peer, "response_timeout = \"20ms\"", "timeout = \"300ms\"");
@@ -122,7 +126,6 @@ fn a_long_timeout_of_one_request_outlives_that_of_the_target() {
     }
 }
 
-#[test]
 fn an_open_circuit_breaker_sends_nothing() {
     for check in ["", "check = [{ status = 200 }]\n"] {
         let peer = peer(|session, _| Some(if session < WELL { 200 } else { 503 }));

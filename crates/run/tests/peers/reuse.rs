@@ -13,6 +13,13 @@ use offered_workload::Workload;
 
 use crate::listen;
 
+tests![
+    a_repeatable_request_is_sent_again_on_a_new_connection,
+    another_request_is_not_sent_again,
+    a_request_is_sent_again_once_and_only_without_a_response,
+    without_a_new_connection_the_first_failure_counts
+];
+
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 94\r\n\r\n\
     data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
@@ -59,7 +66,6 @@ fn with(answer: &'static str, resets: bool, target: &str, request: &str) -> (Vec
 }
 
 /// All requests succeed, and all but the first are sent twice.
-#[test]
 fn a_repeatable_request_is_sent_again_on_a_new_connection() {
     let completion = "post = \"/v1/completions\"\nstream = \"openai\"\nbody = \"{}\"";
     for (answer, request) in [
@@ -82,7 +88,6 @@ fn a_repeatable_request_is_sent_again_on_a_new_connection() {
 }
 
 /// Every second request is lost, each on a connection that has carried one.
-#[test]
 fn another_request_is_not_sent_again() {
     for (target, request) in [
         ("", "post = \"/\"\nbody = \"x\""),
@@ -101,7 +106,6 @@ fn another_request_is_not_sent_again() {
 }
 
 /// A response that has begun is not requested again, and one that fails on a new connection neither.
-#[test]
 fn a_request_is_sent_again_once_and_only_without_a_response() {
     let address = listen(|nth, mut stream| {
         let mut buffer = [0; 4096];
@@ -123,7 +127,6 @@ fn a_request_is_sent_again_once_and_only_without_a_response() {
     }
 }
 
-#[test]
 fn without_a_new_connection_the_first_failure_counts() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();

@@ -14,6 +14,12 @@ use crate::grpc::descriptors;
 use crate::websocket::{echo, server as chat};
 use crate::{HANG, listen};
 
+tests![
+    requests_and_redirects_reach_all_targets_of_a_run,
+    a_session_signs_in_over_http_and_sends_messages_over_a_websocket,
+    a_target_needs_only_what_its_own_requests_need
+];
+
 /// Responds to each request with its first line, and redirects `/go?URL` to the URL.
 fn serve(stream: TcpStream) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
@@ -54,7 +60,6 @@ fn run(text: &str) -> Vec<Event> {
     events
 }
 
-#[test]
 fn requests_and_redirects_reach_all_targets_of_a_run() {
     let [first, second] = [0, 1].map(|_| listen(|_, stream| drop(serve(stream))));
     let events = run(&format!(
@@ -73,7 +78,6 @@ fn requests_and_redirects_reach_all_targets_of_a_run() {
     assert!(numbers(1).all(|number| number == 1), "{events:?}");
 }
 
-#[test]
 fn a_session_signs_in_over_http_and_sends_messages_over_a_websocket() {
     let (http, socket) = (listen(|_, stream| drop(serve(stream))), chat(echo));
     let events = run(&format!(
@@ -86,7 +90,6 @@ fn a_session_signs_in_over_http_and_sends_messages_over_a_websocket() {
     assert!(events.iter().all(|event| event.outcome == Outcome::Ok), "{events:?}");
 }
 
-#[test]
 fn a_target_needs_only_what_its_own_requests_need() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");

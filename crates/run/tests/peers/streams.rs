@@ -12,6 +12,13 @@ use offered_events::{Event, Finish, Outcome};
 use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, Peer};
 use crate::{listen, run};
 
+tests![
+    a_stream_is_recorded_with_the_times_and_counts_of_its_tokens,
+    every_broken_stream_is_a_failed_request,
+    the_client_can_end_a_stream,
+    an_error_status_is_an_error_and_no_stream
+];
+
 /// Number of chunks, and of tokens in each.
 const CHUNKS: u64 = 6;
 const TOKENS: u64 = 4;
@@ -112,7 +119,6 @@ fn over(protocol: &str, end: End, request: &str) -> Vec<Event> {
     run(&format!("url = \"http://{address}\"\nprotocol = \"{protocol}\""), request)
 }
 
-#[test]
 fn a_stream_is_recorded_with_the_times_and_counts_of_its_tokens() {
     for protocol in ["http1", "h2"] {
         let events = over(protocol, End::Well, REQUEST);
@@ -143,7 +149,6 @@ fn a_stream_is_recorded_with_the_times_and_counts_of_its_tokens() {
     }
 }
 
-#[test]
 fn every_broken_stream_is_a_failed_request() {
     for protocol in ["http1", "h2"] {
         for (end, outcome, reason, chunks) in [
@@ -176,7 +181,6 @@ fn every_broken_stream_is_a_failed_request() {
     }
 }
 
-#[test]
 fn the_client_can_end_a_stream() {
     for protocol in ["http1", "h2"] {
         for (end, chunks) in
@@ -203,7 +207,6 @@ fn the_client_can_end_a_stream() {
     }
 }
 
-#[test]
 fn an_error_status_is_an_error_and_no_stream() {
     let address = listen(|_, mut stream| {
         let mut buffer = [0; 4096];

@@ -16,6 +16,12 @@ use rustls::{
 
 use crate::{assert_first_events, listen, run};
 
+tests![
+    an_untrusted_certificate_is_rejected,
+    a_self_signed_certificate_is_trusted_as_a_root_although_it_may_sign,
+    a_client_certificate_of_version_1_is_sent
+];
+
 /// A self-signed certificate and its key.
 pub(crate) fn own() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -49,7 +55,6 @@ fn server(act: Act) -> SocketAddr {
     listen(move |nth, stream| if nth == 0 { act(stream, config.clone()) } else { well(stream, config.clone()) })
 }
 
-#[test]
 fn an_untrusted_certificate_is_rejected() {
     let own = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -63,7 +68,6 @@ fn an_untrusted_certificate_is_rejected() {
 }
 
 /// What `openssl req -x509` makes: a self-signed certificate that may sign others, for `localhost`.
-#[test]
 fn a_self_signed_certificate_is_trusted_as_a_root_although_it_may_sign() {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -138,7 +142,6 @@ impl ClientCertVerifier for AnyClient {
 }
 
 /// `openssl x509 -req` without extensions makes certificates of version 1 (`certificates/version-1.pem`, made so).
-#[test]
 fn a_client_certificate_of_version_1_is_sent() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/certificates");
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();

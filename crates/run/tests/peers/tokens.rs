@@ -14,6 +14,11 @@ use offered_workload::Workload;
 
 use crate::{HANG, listen};
 
+tests![
+    a_token_of_another_host_is_shared_by_all_threads_until_it_is_refused,
+    a_token_endpoint_that_refuses_is_the_reason_of_the_failures
+];
+
 /// Responds to each request with what `answer` makes of its head and body: status line with further headers, and body.
 fn serve(stream: TcpStream, answer: &dyn Fn(&str, &str) -> (&'static str, String)) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream);
@@ -52,7 +57,6 @@ fn run(api: std::net::SocketAddr, tokens: std::net::SocketAddr, keys: &str) -> V
     receiver.recv_timeout(HANG).expect("a run that ends")
 }
 
-#[test]
 fn a_token_of_another_host_is_shared_by_all_threads_until_it_is_refused() {
     let given = Arc::new(AtomicU64::new(0));
     let counted = given.clone();
@@ -87,7 +91,6 @@ fn a_token_of_another_host_is_shared_by_all_threads_until_it_is_refused() {
     assert!(sum(|event| event.redirects) >= 1, "a request was sent again with the new token");
 }
 
-#[test]
 fn a_token_endpoint_that_refuses_is_the_reason_of_the_failures() {
     let tokens = listen(|_, stream| {
         drop(serve(stream, &|_, _| ("401 Unauthorized", "{\"error\": \"invalid_client\"}".to_owned())));

@@ -14,6 +14,16 @@ use tungstenite::{Message, WebSocket, accept};
 
 use crate::{assert_first_events, listen, run_requests, run_until};
 
+tests![
+    an_endless_message_is_rejected,
+    a_run_that_is_flooded_can_be_stopped,
+    a_close_frame_is_answered,
+    a_session_sends_a_close_frame_however_it_ends,
+    the_awaited_message_is_found_among_others,
+    binary_messages_are_sent_and_awaited,
+    a_request_may_await_a_number_of_messages_or_a_duration
+];
+
 /// Handles the first connection.
 pub(crate) type Act = fn(WebSocket<TcpStream>);
 
@@ -44,7 +54,6 @@ fn chat_events(address: SocketAddr, timeout: &str, stop: Option<mpsc::Receiver<(
     run_until(&target, "name = \"chat\"\nwebsocket = { send = \"hi {{session}}\", await = \"^hi\" }", stop)
 }
 
-#[test]
 fn an_endless_message_is_rejected() {
     let large: Act = |mut socket| {
         let _ = socket.get_mut().write_all(&[0x01, 1, b'x']);
@@ -54,7 +63,6 @@ fn an_endless_message_is_rejected() {
     assert_first_events(&events, 1, Outcome::Malformed, "a large message");
 }
 
-#[test]
 fn a_run_that_is_flooded_can_be_stopped() {
     let (tell, told) = mpsc::channel();
     let address = listen(move |_, stream| {
@@ -66,7 +74,6 @@ fn a_run_that_is_flooded_can_be_stopped() {
     assert!(!events.is_empty() && events.iter().all(|event| event.outcome == Outcome::Cut), "{events:?}");
 }
 
-#[test]
 fn a_close_frame_is_answered() {
     let (tell, told) = mpsc::channel();
     let address = listen(move |_, stream| {
@@ -106,7 +113,6 @@ fn read_close_code(socket: &mut WebSocket<TcpStream>) -> Option<CloseCode> {
     }
 }
 
-#[test]
 fn a_session_sends_a_close_frame_however_it_ends() {
     const CHAT: &str = "name = \"chat\"\nwebsocket = { send = \"hi {{session}}\", await = \"^hi\" }";
     let server = || {
@@ -179,7 +185,6 @@ fn events_of_request(request: &str, more: &str, hear: fn(&mut WebSocket<TcpStrea
     events
 }
 
-#[test]
 fn the_awaited_message_is_found_among_others() {
     let room = |socket: &mut WebSocket<TcpStream>, message: Message| {
         let others = ["hi 99999", "hi a+b", "hi aab"].map(Message::text);
@@ -199,7 +204,6 @@ fn the_awaited_message_is_found_among_others() {
     assert!(raw.iter().all(|event| event.bytes_in == 8 + 6 + 6), "{raw:?}");
 }
 
-#[test]
 fn binary_messages_are_sent_and_awaited() {
     let echo = |socket: &mut WebSocket<TcpStream>, message: Message| {
         let is_bytes = message.is_binary();
@@ -213,7 +217,6 @@ fn binary_messages_are_sent_and_awaited() {
     }
 }
 
-#[test]
 fn a_request_may_await_a_number_of_messages_or_a_duration() {
     let feed = |socket: &mut WebSocket<TcpStream>, _| {
         ["tick", "tock"].repeat(4).into_iter().all(|word| socket.send(Message::text(word)).is_ok())

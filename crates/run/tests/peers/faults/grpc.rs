@@ -12,6 +12,8 @@ use super::{Case, Expected, Peer, check_failed, expected, malformed, ok, reset, 
 use crate::grpc::{TEA, descriptors, serve};
 use crate::http2::{DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, STATUS_200};
 
+tests![each_fault_of_a_call_is_one_event];
+
 type Headers<'a> = &'a [(&'a str, &'a str)];
 
 /// The header of every response to a call.
@@ -133,7 +135,6 @@ fn messages() -> Vec<Case> {
     ]
 }
 
-#[test]
 fn each_fault_of_a_call_is_one_event() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");

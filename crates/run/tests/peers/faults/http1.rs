@@ -13,6 +13,13 @@ use super::{
 };
 use crate::http1::well;
 
+tests![
+    each_fault_is_one_event,
+    each_fault_is_the_same_event_with_a_script,
+    a_response_to_head_has_no_body,
+    a_large_request_may_get_an_early_response_or_a_reset
+];
+
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -260,18 +267,15 @@ fn all() -> Vec<Case> {
 /// Every connection carries one exchange, and could be reused.
 const OWN: &str = "reuse = \"per-session\"\nresponse_timeout = \"3s\"";
 
-#[test]
 fn each_fault_is_one_event() {
     run_cases("http", OWN, "get = \"/\"", (Arc::new(well), ok(200)), all());
 }
 
 /// With a script, which evaluates responses, the events are the same.
-#[test]
 fn each_fault_is_the_same_event_with_a_script() {
     run_cases("http", &format!("{OWN}\ncookies = true"), "get = \"/\"", (Arc::new(well), ok(200)), all());
 }
 
-#[test]
 fn a_response_to_head_has_no_body() {
     let well = |stream| perform(&mut { stream }, &[Receive, say("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n")]);
     let behind = || malformed("bytes after the end of the response");
@@ -284,7 +288,6 @@ fn a_response_to_head_has_no_body() {
     run_cases("http", OWN, "method = \"HEAD\"\npath = \"/\"", (Arc::new(well), ok(200)), cases);
 }
 
-#[test]
 fn a_large_request_may_get_an_early_response_or_a_reset() {
     let request = format!("post = \"/\"\nbody = \"{}\"", "x".repeat(1 << 20));
     let early = "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";

@@ -16,6 +16,8 @@ use crate::http2::{
     SETTINGS, STATUS_200, WINDOW_UPDATE,
 };
 
+tests![each_fault_is_one_event, a_request_that_is_not_read_is_one_event];
+
 /// Flags.
 const PADDED: u8 = 8;
 /// Settings.
@@ -435,14 +437,12 @@ fn well() -> Peer {
     Arc::new(|stream| drop(http2::Peer::greet(stream, &[]).and_then(http2::Peer::well)))
 }
 
-#[test]
 fn each_fault_is_one_event() {
     let cases = [connections(), resets(), control(), streams(), endless(), heads()].into_iter().flatten().collect();
     run_cases("http", OWN, "get = \"/\"", (well(), ok(200)), cases);
 }
 
 /// A server may keep the window closed, or never read.
-#[test]
 fn a_request_that_is_not_read_is_one_event() {
     let request = format!("post = \"/\"\nbody = \"{}\"", "x".repeat(1 << 20));
     let hears =

@@ -11,6 +11,8 @@ use super::{Case, Expected, check_failed, ok, perform, run_cases, say};
 
 use crate::http1::answers;
 
+tests![each_response_that_attacks_its_evaluation_is_one_event, each_tree_is_one_event];
+
 const OWN: &str = "reuse = \"per-session\"\nresponse_timeout = \"10s\"\ncookies = true\nredirects = 5";
 
 /// A complete response with these headers.
@@ -137,14 +139,12 @@ fn well() -> (super::Peer, Expected) {
     (Arc::new(|stream| perform(&mut { stream }, &[super::Step::Receive, say(answer("", b"ok"))])), ok(200))
 }
 
-#[test]
 fn each_response_that_attacks_its_evaluation_is_one_event() {
     let cases = [codings(), cookies(), redirects()].into_iter().flatten().collect();
     run_cases("http", OWN, "get = \"/\"\ncheck = [{ body = true, contains = \"ok\" }]", well(), cases);
 }
 
 /// Trees that are deep, wide or endless.
-#[test]
 fn each_tree_is_one_event() {
     let deep = |open: &str, close: &str, n: usize| answer("", (open.repeat(n) + "ok" + &close.repeat(n)).as_bytes());
     let html = "get = \"/\"\ncheck = [{ css = \"p\", contains = \"ok\" }]";

@@ -13,6 +13,8 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use super::Step::{self, Pause, Receive, Reset, Stall};
 use super::{Case, Expected, drip, expected, flood, ok, perform, read_to_end, reset, run_cases, say, timeout};
 
+tests![each_fault_is_one_event];
+
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// Fatal alerts (RFC 8446, section 6.2), by number.
 const ALERTS: [(u8, &str); 12] = [
@@ -262,7 +264,6 @@ fn records(config: &Arc<ServerConfig>) -> Vec<Case> {
     ]
 }
 
-#[test]
 fn each_fault_is_one_event() {
     let authority = Authority::new();
     let folder = tempfile::tempdir().unwrap();

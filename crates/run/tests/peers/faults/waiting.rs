@@ -19,6 +19,8 @@ use super::{
 use crate::grpc::{TEA, descriptors, serve};
 use crate::http2::{self, DATA, END_HEADERS, END_STREAM, HEADERS, RST_STREAM, STATUS_200};
 
+tests![a_body_waits_for_100_continue, a_body_is_held_back_over_http2_too, a_call_with_a_deadline_is_cancelled_in_time];
+
 const REQUEST: &str = "post = \"/\"\nbody = \"hello\"\nheaders = { Expect = \"100-continue\" }";
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -73,7 +75,6 @@ fn expecting(name: &str, steps: impl IntoIterator<Item = Step>, expected: Expect
     Case::new(name, act, expected)
 }
 
-#[test]
 fn a_body_waits_for_100_continue() {
     let leaked = Arc::new(AtomicUsize::new(0));
     let counted = leaked.clone();
@@ -122,7 +123,6 @@ fn data(peer: &mut http2::Peer) -> io::Result<()> {
     if fits { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }
 
-#[test]
 fn a_body_is_held_back_over_http2_too() {
     let go_on = |peer: &mut http2::Peer, stream| peer.send(HEADERS, END_HEADERS, stream, &header(":status", "100"));
     let case = |name: &str, act: fn(&mut http2::Peer, u32) -> io::Result<()>, expected| {
@@ -179,7 +179,6 @@ fn a_body_is_held_back_over_http2_too() {
     assert_eq!(leaked.load(Relaxed), 0, "a refused request is not sent");
 }
 
-#[test]
 fn a_call_with_a_deadline_is_cancelled_in_time() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");

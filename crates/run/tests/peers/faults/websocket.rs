@@ -14,6 +14,8 @@ use super::Step::{self, Pause, Reset, Stall};
 use super::{Case, Expected, Peer, flood, http_error, malformed, ok, perform, reset, run_cases, say, timeout};
 use crate::websocket::echo;
 
+tests![each_fault_is_one_event];
+
 /// Opcodes (RFC 6455, section 5.2), and the FIN bit.
 const END: u8 = 0x80;
 const MORE: u8 = 0x00;
@@ -266,7 +268,6 @@ fn close_frames() -> Vec<Case> {
 const OWN: &str = "response_timeout = \"3s\"";
 const SAY_HI: &str = "name = \"chat\"\nwebsocket = { send = \"hi {{session}}\", await = \"^hi\" }";
 
-#[test]
 fn each_fault_is_one_event() {
     let well: Peer = Arc::new(|stream| drop(accept(stream).map(echo)));
     let cases = [handshakes(), frames(), close_frames()].into_iter().flatten().collect();
