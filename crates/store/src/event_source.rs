@@ -97,8 +97,8 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Maximum number of events in memory (35 MB).
-    const MAX_IN_MEMORY: usize = 200_000;
+    /// Maximum number of events in memory (35 MB). A power of two, as the vector grows to one.
+    const MAX_IN_MEMORY: usize = 1 << 17;
 
     /// Calls `pause` while writing: after every 15 us of work, or less often if many events are written.
     pub fn pause_with(&mut self, pause: impl FnMut() + Send + 'static) {

@@ -235,7 +235,7 @@ const IDLE_LIMIT: Duration = Duration::from_millis(750);
 const PAUSE: Duration = Duration::from_micros(500);
 /// The recorder stops pausing when more batches than this are queued. Otherwise memory would grow with the run at the highest rates.
 const MAX_QUEUED: usize = 100;
-/// Maximum number of events in memory while they cannot be written, or the disk does not respond (170 MB). Later events
+/// Maximum number of events in memory while they cannot be written, or the disk does not respond (264 MB). Later events
 /// are lost.
 const MAX_PENDING: usize = 1_000_000;
 
