@@ -166,13 +166,13 @@ pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
 }
 
 /// Runs the tests of all modules according to the command line, prints the slowest, and exits the process. These tests
-/// wait two thirds of the time or more, so four run for each processor.
+/// wait most of the time, so six run for each processor.
 pub(crate) fn run(modules: impl IntoIterator<Item = Vec<Trial>>) -> ! {
     required();
     std::thread::spawn(watch);
     let mut args = Arguments::from_args();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    args.test_threads = args.test_threads.or(Some(4 * processors));
+    args.test_threads = args.test_threads.or(Some(6 * processors));
     let conclusion = libtest_mimic::run(&args, modules.into_iter().flatten().collect());
     let mut durations = DURATIONS.lock().unwrap_or_else(PoisonError::into_inner);
     durations.sort_by(|one, other| other.cmp(one));

@@ -21,12 +21,12 @@ use serde_json::Value;
 use crate::process::{Ended, Process, ended, offered, soon};
 
 tests![
+    a_worker_killed_twice_resumes_each_time,
+    a_frozen_worker_is_reported_and_sends_late,
+    other_workers_continue_when_one_is_killed,
     several_workers_send_the_requests_of_one_generator,
     a_worker_with_a_wrong_clock_starts_with_the_others,
     workers_with_different_runs_do_not_start,
-    other_workers_continue_when_one_is_killed,
-    a_frozen_worker_is_reported_and_sends_late,
-    a_worker_killed_twice_resumes_each_time,
 ];
 
 /// A server that responds at once.
