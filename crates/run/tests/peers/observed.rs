@@ -90,6 +90,7 @@ fn grpc_and_websocket_exchanges_are_observed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");
     std::fs::write(&file, descriptors()).unwrap();
+    let file = file.to_str().unwrap();
     let address = listen(|_, stream| drop(serve_call(stream, (TEA, &[("grpc-status", "0")]))));
     let exchanges = exchanges_of(&format!(
         "[target]\nurl = \"http://{address}\"\nprotocol = \"h2\"\ndescriptors = {file:?}\n\

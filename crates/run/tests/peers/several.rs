@@ -94,6 +94,7 @@ fn a_target_needs_only_what_its_own_requests_need() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shop.binpb");
     std::fs::write(&file, descriptors()).unwrap();
+    let file = file.to_str().unwrap();
     let text = format!(
         "duration = \"1s\"\narrivals.closed.users = 1\n\
          [[target]]\nurl = \"http://127.0.0.1:1\"\nprotocol = \"h2\"\n\
