@@ -51,7 +51,7 @@ impl Checkout {
             ("duration = \"1m\"", "duration = \"3s\""),
             ("\"5s\"", "\"500ms\""),
             ("< 250ms", p95),
-            // Other tests delay this one.
+            // Requests are late while other tests run.
             ("generator.wait = \"sleep\"", "generator = { wait = \"sleep\", tolerance = \"1000%\" }"),
         ] {
             assert!(changed.contains(old), "{old}: {changed}");

@@ -97,7 +97,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Maximum number of events in memory (35 MB). A power of two, as the vector grows to one.
+    /// Maximum number of events in memory (35 MB). The capacity of a vector grows in powers of two.
     const MAX_IN_MEMORY: usize = 1 << 17;
 
     /// Calls `pause` while writing: after every 15 us of work, or less often if many events are written.

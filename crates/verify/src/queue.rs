@@ -8,8 +8,8 @@ use offered_events::Event;
 
 use crate::verdict::{NotCheckedReason, Queue, Stability, StabilityState};
 
-/// Maximum number of sessions that are tracked. Beyond it they are visits rather than users. A table of 917,504 has 35 MB; one
-/// of more has 69, and both exist while it grows.
+/// Maximum number of sessions that are tracked. With more sessions, each counts as a visit, and users are not reported. A hash
+/// table of up to 917,504 sessions takes 35 MB. A larger one takes 69 MB, and both exist while the sessions are moved.
 const MAX_SESSIONS: usize = 900_000;
 
 /// A session so far.
