@@ -12,7 +12,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use offered_base::{Instant, Nanos};
@@ -71,6 +71,9 @@ const SLOWEST: usize = 30;
 const SLOW: Instant = Instant::from_secs(5);
 /// Duration and name of each test that has ended.
 static DURATIONS: Mutex<Vec<(Instant, String)>> = Mutex::new(Vec::new());
+
+/// Held for writing by a test that runs alone, for reading by every other test.
+static ALONE: RwLock<()> = RwLock::new(());
 
 /// A requirement that is not available on this machine.
 pub(crate) struct Missing(&'static str);
@@ -147,10 +150,13 @@ fn made<E: End>(name: &str, run: fn() -> E) -> Tested {
     Err(Missing("presence"))
 }
 
-/// Registers the test `run` under its path, such as `live::nginx::name`, without the name of the binary.
-pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E) -> Trial {
+/// Registers the test `run` under its path, such as `live::nginx::name`, without the name of the binary. If `alone`, no
+/// other test runs at the same time.
+pub(crate) fn test<E: End + 'static>(path: &str, run: fn() -> E, alone: bool) -> Trial {
     let name = path.split_once("::").map_or(path, |(_, name)| name).to_owned();
     Trial::ignorable_test(name.clone(), move || {
+        let _others = (!alone).then(|| ALONE.read().unwrap_or_else(PoisonError::into_inner));
+        let _all = alone.then(|| ALONE.write().unwrap_or_else(PoisonError::into_inner));
         let clock = Clock::start();
         let made = made(&name, run);
         DURATIONS.lock().unwrap_or_else(PoisonError::into_inner).push((clock.now(), name.clone()));
@@ -185,14 +191,20 @@ pub(crate) fn run(modules: impl IntoIterator<Item = Vec<Trial>>) -> ! {
 }
 
 /// Lists the tests of a module. A test that is not listed is an unused function, which the compiler reports. After
-/// `long` follow tests that take minutes and run only on request: `cargo test ... -- --ignored`.
+/// `long` follow tests that take minutes and run only on request: `cargo test ... -- --ignored`. Tests after `alone`
+/// keep all processors busy, so no other test runs at the same time.
 macro_rules! tests {
+    (alone $($test:ident),+) => {
+        pub(crate) fn tests() -> Vec<libtest_mimic::Trial> {
+            vec![$(tests!(@ $test, true)),+]
+        }
+    };
     ($($test:ident),+ $(,)? $(; long $($long:ident),+)?) => {
         pub(crate) fn tests() -> Vec<libtest_mimic::Trial> {
-            vec![
-                $(crate::harness::test(concat!(module_path!(), "::", stringify!($test)), $test)),+
-                $($(, crate::harness::test(concat!(module_path!(), "::", stringify!($long)), $long).with_ignored_flag(true))+)?
-            ]
+            vec![$(tests!(@ $test, false)),+ $($(, tests!(@ $long, false).with_ignored_flag(true))+)?]
         }
+    };
+    (@ $test:ident, $alone:literal) => {
+        crate::harness::test(concat!(module_path!(), "::", stringify!($test)), $test, $alone)
     };
 }

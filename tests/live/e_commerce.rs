@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::harness::{Tested, needs};
 use crate::process::offered;
 
-tests![every_policy_has_rows_with_measured_utilisation];
+tests![alone every_policy_has_rows_with_measured_utilisation];
 
 fn every_policy_has_rows_with_measured_utilisation() -> Tested {
     let study = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/e-commerce/run");

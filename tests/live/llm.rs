@@ -123,7 +123,9 @@ fn the_metrics_of_a_model_are_those_of_its_law() {
         rows.iter().find(|row| row["label"] == name).unwrap_or_else(|| panic!("{name}: {tokens}"))
     };
     assert!(row("ttft")["min_ms"].as_f64() >= Some(19.9), "{tokens}");
-    assert!(row("tpot")["min_ms"].as_f64() >= Some(1.9), "{tokens}");
+    // A first token that is read late makes the time per token of its response shorter, but not its response.
+    assert!(row("tpot")["p50_ms"].as_f64() >= Some(1.9), "{tokens}");
+    assert!(row("response")["min_ms"].as_f64() >= Some(37.9), "{tokens}");
     let streams = tokens["streams"].as_u64().unwrap();
     assert!(streams > 40 && row("response")["n"].as_u64() == Some(streams), "{tokens}");
     assert_eq!(tokens["tokens_out"].as_u64(), Some(10 * streams));

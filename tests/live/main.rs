@@ -92,7 +92,7 @@ fn main() {
         tls::tests(),
         watching::tests(),
         websocket::tests(),
-        // These two keep both processors busy, which would disturb the others.
+        // Tests that run alone start after the others.
         e_commerce::tests(),
         static_web::tests(),
     ])

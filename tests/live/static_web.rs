@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::harness::{Tested, needs};
 use crate::process::until_exists;
 
-tests![a_web_server_under_ps_and_srpt_agrees_with_its_model, an_interrupted_study_cleans_up];
+tests![alone a_web_server_under_ps_and_srpt_agrees_with_its_model, an_interrupted_study_cleans_up];
 
 /// The study's `run` script, if its requirements are met.
 fn study() -> Result<PathBuf, crate::harness::Missing> {
