@@ -12,6 +12,7 @@ pub(crate) mod arrow;
 mod blank;
 mod column;
 mod columns;
+mod damage;
 mod footer;
 pub(crate) mod metrics;
 mod names;
@@ -22,7 +23,6 @@ mod values;
 
 use std::borrow::Borrow;
 use std::io::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, LazyLock};
 
 use offered_base::{Instant, Nanos};
@@ -44,6 +44,7 @@ use crate::labels::Labels;
 use blank::{BLANK, BlankFile, is_blank};
 use column::{ColumnSpec, Field, UsedColumns};
 use columns::{COLUMNS, KEY_COLUMNS, REQUIRED_COLUMNS, RESPONSE_COLUMNS, WIRE_COLUMNS};
+pub(crate) use damage::catch_panic;
 pub(crate) use footer::check as check_footer;
 use names::Names;
 pub(crate) use pages::uncompressed_size;
@@ -210,17 +211,13 @@ const MAX_TEXT: usize = 64 << 10;
 
 /// Passes the requested `columns` of the events of a part to `visit`, a thousand events at a time, with labels numbered by `labels`. After an
 /// error, events passed before are invalid. A part without a checksum is read completely, to check that it is complete.
-///
-/// The `parquet` crate panics on some damaged files, such as a dictionary page of the wrong type. Here this becomes an error, as for any other
-/// damaged part.
 pub(crate) fn scan<R: ChunkReader + 'static>(
     part: R,
     labels: &mut Labels,
     requested: Columns,
     visit: &mut dyn FnMut(&[Event]),
 ) -> Result<()> {
-    let scanned = catch_unwind(AssertUnwindSafe(|| scan_groups(part, labels, requested, visit)));
-    scanned.unwrap_or_else(|_| Err(ParquetError::General("the file is damaged; restore it from a copy".to_owned())))
+    catch_panic("the file is damaged", || scan_groups(part, labels, requested, visit))
 }
 
 fn scan_groups<R: ChunkReader + 'static>(

@@ -10,7 +10,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ use parquet::schema::types::ColumnPath;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::part::{check_footer, uncompressed_size};
+use crate::part::{catch_panic, check_footer, uncompressed_size};
 use crate::record::Machine;
 
 /// The columns, as a Parquet schema declares them.
@@ -38,6 +37,8 @@ const SCHEMA: &str = "message sample { required int64 unix_ns; required int64 mo
                       required binary metric (string); required double value; }";
 /// The footer key of [`SamplesMetadata`].
 const METADATA_KEY: &str = "offered.samples";
+/// The error of a file that the `parquet` crate cannot decode.
+const UNREADABLE: &str = "it cannot be decoded";
 /// Number of rows buffered for writing and reading.
 const GROUP: usize = 1 << 16;
 
@@ -259,7 +260,7 @@ impl Samples {
     /// The file is unreadable, or not a sample file.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let file = open_regular(path).map_err(Error::io("open", path))?;
-        let opened = catch_panic(|| {
+        let opened = catch_panic(UNREADABLE, || {
             check_footer(&file)?;
             let pages = file.try_clone()?;
             let file = SerializedFileReader::new(file)?;
@@ -285,16 +286,11 @@ impl Samples {
     /// The file is damaged.
     pub fn scan(&self, visit: &mut dyn FnMut(&Sample<'_>)) -> Result<(), Error> {
         let groups = 0..self.file.num_row_groups();
-        let scanned =
-            catch_panic(|| groups.into_iter().try_for_each(|group| scan(&*self.file.get_row_group(group)?, visit)));
+        let scanned = catch_panic(UNREADABLE, || {
+            groups.into_iter().try_for_each(|group| scan(&*self.file.get_row_group(group)?, visit))
+        });
         scanned.map_err(|why| Error::content(self.path.display().to_string(), format!("is damaged: {why}")))
     }
-}
-
-/// Turns panics of the `parquet` crate on damaged files into errors.
-fn catch_panic<T>(read: impl FnOnce() -> Read<T>) -> Read<T> {
-    let read = catch_unwind(AssertUnwindSafe(read));
-    read.unwrap_or_else(|_| Err(ParquetError::General("it cannot be decoded; restore it from a copy".to_owned())))
 }
 
 fn scan(group: &dyn RowGroupReader, visit: &mut dyn FnMut(&Sample<'_>)) -> Read<()> {

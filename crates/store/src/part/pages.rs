@@ -9,6 +9,7 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 
+use super::damage::damaged;
 use super::footer::Walk;
 
 /// Maximum size of a page in bytes. Writers make pages of about 1 MiB.
@@ -39,10 +40,6 @@ pub(crate) fn uncompressed_size<R: ChunkReader>(file: &R, metadata: &ParquetMeta
         }
     }
     Ok(total)
-}
-
-fn damaged(what: &str) -> ParquetError {
-    ParquetError::General(format!("{what}; restore it from a copy"))
 }
 
 /// Offset and length of a column in the file, in bytes. The method of the same name panics if one is negative.

@@ -8,8 +8,10 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use flate2::Crc;
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::Result;
 use parquet::file::reader::{ChunkReader, Length};
+
+use super::damage::damaged;
 
 /// The footer key of the checksum.
 pub(super) const SEAL: &str = "offered.pages_crc32";
@@ -54,9 +56,7 @@ fn text(bytes: u64, crc: &Crc) -> String {
 /// # Errors
 /// They differ, or are unreadable.
 pub(super) fn check<R: ChunkReader>(part: &R, seal: &str) -> Result<()> {
-    let broken = || {
-        ParquetError::General("the checksum of the file does not match its content; restore it from a copy".to_owned())
-    };
+    let broken = || damaged("the checksum of the file does not match its content");
     let length =
         seal.split(' ').next().and_then(|bytes| bytes.parse::<u64>().ok()).filter(|bytes| *bytes <= part.len());
     let pages = part.get_bytes(0, length.ok_or_else(broken)? as usize)?;
