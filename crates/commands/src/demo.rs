@@ -99,8 +99,8 @@ users wait for their responses, so a slow server receives fewer requests and
 looks faster than it is. In the open system, users arrive independently, as on
 the web. In the partly-open system, visitors arrive independently, make a few
 requests, and leave.
-The simulation serves the same requests as the run; (95 %) is the interval of the
-ratio. Theory gives the mean of a long run: try --seconds 300.
+The simulation serves the same requests as the run. In parentheses: the 95 %
+interval of the ratio. Theory gives the mean of a long run: try --seconds 300.
 
 next: offered run http://localhost:8080/ --open 100/s"
     );
