@@ -3,6 +3,7 @@
 //! A panic fails the test; an impossible allocation aborts the test program.
 
 use std::io::Cursor;
+use std::thread;
 
 use offered_base::{Purpose, Seed};
 use offered_store::{ReadOptions, read_from};
@@ -94,11 +95,16 @@ fn reported(text: &str) -> bool {
 
 #[test]
 fn every_mutant_has_a_report_or_one_error() {
-    for (which, sample) in samples().iter().enumerate() {
+    let every = |which: usize, sample: &str| {
         assert!(reported(sample), "sample {which} is not readable");
         let read = (0..MUTANTS).filter(|seed| reported(&mutant(sample, *seed))).count();
         assert!(read as u64 > MUTANTS / 2, "sample {which}: only {read} mutants were readable");
-    }
+    };
+    thread::scope(|scope| {
+        for (which, sample) in samples().into_iter().enumerate() {
+            scope.spawn(move || every(which, &sample));
+        }
+    });
 }
 
 #[test]
