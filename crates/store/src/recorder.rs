@@ -461,12 +461,15 @@ mod tests {
         let other = recorder.clone();
         recorder.record(events(1100, 400)).unwrap();
         let closing = recorder.close(&record()).unwrap();
-        assert!(closing.finish_within(Duration::from_millis(2100)).is_none());
-        let stall = other.stall().unwrap();
-        assert!(
-            stall.starts_with("the disk has not finished ") && stall.contains("part-0001.parquet in 2 s"),
-            "{stall}"
-        );
+        // After two seconds, or later if this machine is busy.
+        let stall = (0..600).find_map(|_| {
+            assert!(closing.finish_within(Duration::from_millis(100)).is_none());
+            other.stall()
+        });
+        let stall = stall.unwrap();
+        let (start, waited) = stall.split_once("part-0001.parquet in ").unwrap();
+        assert!(start.starts_with("the disk has not finished "), "{stall}");
+        assert!(waited.strip_suffix(" s").unwrap().parse::<u64>().unwrap() >= 2, "{stall}");
         let so_far = closing.so_far(&path).unwrap();
         assert_eq!((so_far.events.launches(), closing.missing()), (1500, 400));
         assert_eq!(so_far.labels, ["home"]);
