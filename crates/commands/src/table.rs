@@ -39,7 +39,7 @@ impl Table {
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
         let cells = cells.into();
-        debug_assert_eq!(cells.len(), self.rows[0].len(), "a cell for every column");
+        assert_eq!(cells.len(), self.rows[0].len(), "a cell for every column");
         self.rows.push(cells);
     }
 

@@ -81,7 +81,7 @@ impl Poller {
     /// # Errors
     /// The system refused: too many registrations, or a source that cannot be polled.
     pub fn add(&self, source: impl AsFd, token: usize) -> io::Result<()> {
-        debug_assert_ne!(token, WAKE);
+        assert_ne!(token, WAKE);
         self.0.add(source.as_fd(), token)
     }
 
@@ -90,7 +90,7 @@ impl Poller {
     /// # Errors
     /// The system refused: too many registrations.
     pub fn add_poller(&self, inner: &Self, token: usize) -> io::Result<()> {
-        debug_assert_ne!(token, WAKE);
+        assert_ne!(token, WAKE);
         self.0.add_system(&inner.0, token)
     }
 

@@ -191,7 +191,7 @@ impl Rows {
     pub fn new(columns: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         let (mut text, mut ends) = (String::new(), Vec::new());
         for row in rows {
-            debug_assert_eq!(row.len(), columns.len(), "a row has one cell per column");
+            assert_eq!(row.len(), columns.len(), "a row has one cell per column");
             for cell in row {
                 text.push_str(&cell);
                 ends.push(text.len());

@@ -99,7 +99,7 @@ impl Fb {
 impl Discipline for Fb {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
-        debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
+        assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.advance(now);
         self.arrivals += 1;
         let mut level = self.spare.pop().unwrap_or_default();

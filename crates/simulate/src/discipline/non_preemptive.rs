@@ -53,7 +53,7 @@ impl<R: WaitingQueue> NonPreemptive<R> {
 impl<R: WaitingQueue> Discipline for NonPreemptive<R> {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
-        debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
+        assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
         if usize::from(self.first.is_some()) + self.others.len() < self.servers {
             self.start(now, job);
         } else {

@@ -55,7 +55,7 @@ impl<R: Rank> Preemptive<R> {
 impl<R: Rank> Discipline for Preemptive<R> {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
-        debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
+        assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.arrivals += 1;
         let (key, serial) = (self.rank.of(&job), self.arrivals);
         let served = Entry { key, serial, value: Served { job, ends: now + job.size } };

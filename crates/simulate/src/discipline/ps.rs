@@ -103,7 +103,7 @@ impl Ps {
 impl Discipline for Ps {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
-        debug_assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
+        assert!(self.next.is_none_or(|next| next > now), "completions before arrivals");
         self.enter(now, job);
     }
 

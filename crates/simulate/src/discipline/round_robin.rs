@@ -52,7 +52,7 @@ impl RoundRobin {
 impl Discipline for RoundRobin {
     #[inline]
     fn arrive(&mut self, now: Instant, job: Job) {
-        debug_assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
+        assert!(self.next().is_none_or(|next| next > now), "completions before arrivals");
         let share = Share { job, left: job.size };
         if self.serving.len() < self.servers {
             self.start(now, share);
