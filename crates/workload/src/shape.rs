@@ -100,6 +100,11 @@ impl Shape {
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.keys.iter().map(|key| key.name).collect()
     }
+
+    /// Whether `name` is a key.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.keys.iter().any(|key| key.name == name)
+    }
 }
 
 const fn key(name: &'static str, value: Kind, about: &'static str) -> Key {

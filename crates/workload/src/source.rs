@@ -94,7 +94,7 @@ impl<'a> Table<'a> {
 
     /// The value of `key`, where it is given.
     pub(super) fn get(&self, key: &str) -> Option<Value<'a>> {
-        assert!(self.shape.names().contains(&key), "{key} is not a key of {}", self.name);
+        assert!(self.shape.has(key), "{key} is not a key of {}", self.name);
         let (_, value) = self.entries.iter().find(|(k, _)| k.get_ref() == key)?;
         let name = if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) };
         Some(Value { source: self.source, name, span: value.span(), content: value.get_ref() })
