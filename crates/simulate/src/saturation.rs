@@ -48,17 +48,26 @@ impl DisciplineVisitor for ConstantJobs {
             discipline.arrive(now, Job { id, class: 0, size: Nanos::ZERO, arrived: now, tokens });
             id += 1;
         };
-        for _ in 0..self.jobs {
-            add(&mut discipline, Instant::ZERO);
-        }
+        let (mut now, mut outside) = (Instant::ZERO, self.jobs);
         let mut ends = Vec::with_capacity(BATCHES + 1);
         let mut completed = 0;
-        while let Some(now) = discipline.next().filter(|_| ends.len() <= BATCHES) {
-            while discipline.complete(now).is_some() {
-                add(&mut discipline, now);
-                completed += 1;
-                if completed % self.batch == 0 {
-                    ends.push(now.0 as f64 * 1e-9);
+        // Completions precede arrivals, even if a job takes no time.
+        while ends.len() <= BATCHES {
+            match discipline.next() {
+                Some(next) if outside == 0 || next <= now => {
+                    now = next;
+                    if discipline.complete(now).is_some() {
+                        outside += 1;
+                        completed += 1;
+                        if completed % self.batch == 0 {
+                            ends.push(now.0 as f64 * 1e-9);
+                        }
+                    }
+                }
+                None if outside == 0 => break,
+                _ => {
+                    add(&mut discipline, now);
+                    outside -= 1;
                 }
             }
         }
@@ -92,6 +101,8 @@ mod tests {
     }
 
     const EXPONENTIAL: [&str; 2] = ["service.exponential = \"10ms\""; 2];
+    /// Many services of the first take less than half a nanosecond, so none.
+    const INSTANT: [&str; 2] = ["service.exponential = \"1ns\"\nservers = 8", "service.constant = \"10ms\""];
     const CONSTANT: [&str; 2] = ["service.constant = \"10ms\""; 2];
 
     /// Two equal exponential stations with c jobs complete c / (c + 1) of the rate of one, two constant ones that of one from c = 2 on.
@@ -105,6 +116,7 @@ mod tests {
             ("49", CONSTANT, 1, None),
             ("51", CONSTANT, 1, Some(50.0)),
             ("99", CONSTANT, 2, None),
+            ("95", INSTANT, 8, None),
         ] {
             let found = instability(&workload(rate, stations, &pool(capacity, "wait")), Stop::Duration).unwrap();
             match (&found, limit) {

@@ -66,6 +66,10 @@ impl Discipline for LoadDependent {
         if self.present == 0 {
             self.fraction = 0.0;
         }
+        if let Some(next) = self.inner.next().filter(|next| *next <= self.clock) {
+            // Rounding has advanced the clock to a completion that is after `now`.
+            (self.clock, self.fraction) = (Instant(next.0 - 1), 0.0);
+        }
         self.inner.arrive(self.clock, job);
         self.set_present(self.present + 1);
     }
@@ -132,6 +136,14 @@ mod tests {
         assert_eq!(ends(Srpt::new(1), 1, &[1.0, 0.5], &two), [180, 300]);
         // A slow server: one of speed a quarter.
         assert_eq!(ends(Ps::new(1), 1, &[0.25], &[(7, 100)]), [407]);
+    }
+
+    /// 66.460250260 s at speed 0.7 are exactly the first job, but the division gives a little more.
+    #[test]
+    fn a_job_may_arrive_when_rounding_puts_a_completion_just_after_it() {
+        let two = [(0, 46_522_175_182), (66_460_250_260, 7)];
+        let [first, second] = ends(Fcfs::new(1), 1, &[0.7], &two)[..] else { panic!() };
+        assert!((66_460_250_260..=66_460_250_262).contains(&first) && second == first + 10, "{first} {second}");
     }
 
     #[test]
