@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use offered_base::Instant;
-use offered_events::{Note, Outcome};
+use offered_events::{Note, Outcome, Recording};
 use offered_io::Clock;
 use offered_store::{ReadOptions, read};
 use rustix::process::Signal;
@@ -106,6 +106,25 @@ fn a_closed_terminal_stops_the_run_except_under_nohup() {
     assert!(ended.code.is_some_and(|code| code < 128) && !ended.stdout.contains("stopped before its end"), "{ended:?}");
 }
 
+/// The recording of a run without an end: marked as killed, and every scheduled request up to the last recorded one is recorded, or counted
+/// as not recorded because it had no response when the last part ended. Also the scheduled time of the first of these in seconds.
+fn killed(run: &Path) -> (Recording, f64) {
+    let recording = read(run, &ReadOptions::default()).unwrap();
+    let (lacking, from_s) = match &recording.notes[..] {
+        [Note::Killed] => (0, f64::INFINITY),
+        [Note::NotRecorded { requests, start_s, .. }, Note::Killed] => (*requests, *start_s),
+        notes => panic!("{notes:?}"),
+    };
+    let events = recording.events.to_vec().unwrap();
+    let last = events.iter().map(|event| event.intended).max().unwrap();
+    let workload = std::fs::read_to_string(run.join("workload.toml")).unwrap();
+    let workload = offered_workload::Workload::parse(&workload, "w", &|_| Err(String::new())).unwrap();
+    let mut agenda = workload.agenda(offered_base::Share::ALL);
+    let meant = std::iter::from_fn(|| agenda.due(last)).count() as u64;
+    assert_eq!(events.len() as u64 + lacking, meant);
+    (recording, from_s)
+}
+
 fn a_killed_run_is_readable_and_marked_as_incomplete() {
     let folder = tempfile::tempdir().unwrap();
     let server = Serve::start("127.0.0.1:0", &folder.path().join("seen.csv"));
@@ -116,7 +135,7 @@ fn a_killed_run_is_readable_and_marked_as_incomplete() {
     assert_eq!(process.end().code, None);
     server.stop();
     let run = folder.path().join("run");
-    let recording = read(&run, &ReadOptions::default()).unwrap();
+    let (recording, from_s) = killed(&run);
     let events = recording.events.to_vec().unwrap();
     let is_known = |event: &offered_events::Event| match event.outcome {
         Outcome::Ok => event.error.is_none(),
@@ -124,21 +143,8 @@ fn a_killed_run_is_readable_and_marked_as_incomplete() {
         _ => false,
     };
     assert!(events.iter().all(is_known));
-    assert!(recording.notes.contains(&Note::Killed), "{:?}", recording.notes);
     assert_eq!(recording.unreadable, 0);
-    // Completed requests and those in flight are both known: every scheduled request up to the last is recorded, or
-    // counted as not recorded.
     let last = events.iter().map(|event| event.intended).max().unwrap();
-    let workload = std::fs::read_to_string(run.join("workload.toml")).unwrap();
-    let workload = offered_workload::Workload::parse(&workload, "w", &|_| Err(String::new())).unwrap();
-    let mut agenda = workload.agenda(offered_base::Share::ALL);
-    let meant = std::iter::from_fn(|| agenda.due(last)).count() as u64;
-    let lacking = recording.notes.iter().find_map(|note| match note {
-        Note::NotRecorded { requests: launches, start_s: from_s, .. } => Some((*launches, *from_s)),
-        _ => None,
-    });
-    let (lacking, from_s) = lacking.unwrap_or((0, f64::INFINITY));
-    assert_eq!(events.len() as u64 + lacking, meant);
     let served = seen(&folder.path().join("seen.csv"));
     let lost = served.len() - events.len();
     assert!(lost < 400, "{lost} of {}: of 100/s two seconds' worth, and what a busy machine adds", served.len());
@@ -197,11 +203,7 @@ fn a_full_disk_is_reported_and_lost_events_are_counted() {
     let ended = refused(folder.path(), "continue", "5s", |_| ());
     assert_eq!(ended.code, Some(4), "{ended:?}");
     let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    let kept = read(&folder.path().join("run"), &ReadOptions::default()).unwrap();
-    let (last, others) = kept.notes.split_last().unwrap();
-    assert_eq!(last, &Note::Killed);
-    // Requests that had no response when the first part ended.
-    assert!(others.iter().all(|note| matches!(note, Note::NotRecorded { .. })), "{others:?}");
+    let (kept, _) = killed(&folder.path().join("run"));
     let missing = told["total_requests"].as_u64().unwrap() - kept.events.launches();
     assert!(missing > 100, "{missing}");
     let last = format!("error: {missing} events could not be written: cannot create ");
@@ -267,9 +269,5 @@ fn a_disk_that_does_not_respond_keeps_neither_the_result_nor_the_user() {
     let (_, waited) = ended.stderr.split_once("events/part-0001.parquet in ").unwrap();
     let (seconds, _) = waited.split_once(" s\n").unwrap();
     assert!(seconds.parse::<u64>().unwrap() >= 2, "{ended:?}");
-    let kept = read(&out, &ReadOptions::default()).unwrap();
-    let (last, others) = kept.notes.split_last().unwrap();
-    assert_eq!(last, &Note::Killed);
-    // Requests that had no response when the first part ended.
-    assert!(others.iter().all(|note| matches!(note, Note::NotRecorded { .. })), "{others:?}");
+    killed(&out);
 }

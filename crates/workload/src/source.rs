@@ -81,9 +81,9 @@ impl<'a> Table<'a> {
         entries: &'a DeTable<'a>,
         shape: &'static Shape,
     ) -> Result<Self, Mistake> {
-        let known = &shape.names()[..];
-        let unknown = entries.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+        let unknown = entries.keys().filter(|key| !shape.has(key.get_ref()));
         if let Some(key) = unknown.min_by_key(|key| key.span().start) {
+            let known = &shape.names()[..];
             let place = if name.is_empty() { String::new() } else { format!(" in {name}") };
             let hint = nearest(key.get_ref(), known);
             let what = format!("unknown key `{}`{place}{hint}; known keys: {}", key.get_ref(), known.join(", "));
